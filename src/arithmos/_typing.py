@@ -1,0 +1,19 @@
+"""Shapes in annotations: jaxtyping's where it is already loaded (tests, type checkers), plain tensors elsewhere."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+if TYPE_CHECKING or "jaxtyping" in sys.modules:
+    from jaxtyping import Float
+else:
+
+    class Float:
+        """Stand-in for `jaxtyping.Float`, so that the units need torch and numpy only."""
+
+        def __class_getitem__(cls, item: Any) -> type:
+            return Tensor
+
+
+__all__ = ["Float"]

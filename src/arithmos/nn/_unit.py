@@ -1,0 +1,95 @@
+"""`Unit`, the record that a layer is known by, and `Catalogue`, an ordered collection of records by name."""
+
+import fnmatch
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, Generic, Protocol, TypeVar
+
+from torch import nn
+
+from ._parts import Parts
+
+
+class Named(Protocol):
+    """Anything with a name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=Named)
+
+
+class Catalogue(Mapping[str, T], Generic[T]):
+    """Records by name, in the order given; an unknown name is answered with the nearest one.
+
+    Args:
+        kind: what a record is, for messages: "unit", "model".
+        records: the records, in the order in which tables print.
+
+    Example:
+        >>> from arithmos.nn import UNITS
+        >>> [unit.name for unit in UNITS.match("NAC*")]
+        ['NACMulNMU', 'NACMulSigma', 'NACMul', 'NACAdd']
+    """
+
+    def __init__(self, kind: str, *records: T) -> None:
+        self.kind = kind
+        self._records: dict[str, T] = {}
+        for record in records:
+            if record.name in self._records:
+                raise ValueError(f"{kind} {record.name!r} is in the catalogue twice")
+            self._records[record.name] = record
+
+    def __getitem__(self, name: str) -> T:
+        try:
+            return self._records[name]
+        except KeyError:
+            near = get_close_matches(name, self._records, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise KeyError(f"unknown {self.kind} {name!r}; {hint}known: {', '.join(self._records)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __repr__(self) -> str:
+        return f"Catalogue({self.kind}: {', '.join(self._records)})"
+
+    def match(self, pattern: str) -> list[T]:
+        """The records whose name fits a wildcard pattern, in order."""
+        return [record for name, record in self._records.items() if fnmatch.fnmatchcase(name, pattern)]
+
+    def add(self, *records: T) -> "Catalogue[T]":
+        """A new catalogue with these records at its end; this one stays as it is."""
+        return Catalogue(self.kind, *self._records.values(), *records)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a layer is known by.
+
+    Args:
+        module: the layer's class; called as `module(in_features, out_features, device=..., dtype=..., **options)`.
+        name: how it is spelled in code, JSON and on the command line.
+        label: how it is spelled in a printed table.
+        parts: what it is made of, or None for a unit with a part of its own, which runs on the torch engine only.
+        paper: key of the paper that introduced it.
+        options: arguments of `module` that make this unit.
+        version: changes when the same parameters and input give another output or start.
+    """
+
+    module: Callable[..., nn.Module]
+    name: str
+    label: str
+    parts: Parts | None = None
+    paper: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    version: int = 1
+
+    def build(self, in_features: int, out_features: int, **options: Any) -> nn.Module:
+        """A layer of this unit."""
+        return self.module(in_features, out_features, **{**self.options, **options})
