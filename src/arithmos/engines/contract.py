@@ -1,0 +1,187 @@
+"""One contract, several speeds: `engine.run(jobs) -> iterator of finished runs`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..nn._parts import Clamp, Leaf, Parts, Sigmoid, TanhSigmoid
+from ..spec import Spec
+from ..tasks import Arithmetic, threshold
+
+Floats = NDArray[np.float32]
+State = dict[str, NDArray[np.generic]]
+"""All that an engine needs to go on with a run: arrays by name, the engine's own affair."""
+
+CURVE_RECORDS = 200
+NEVER = -1
+"""Solved-at step of a run that was never below the threshold."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A spec and the seeds to run it with."""
+
+    spec: Spec
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Records of a run: evaluations at the given steps."""
+
+    step: NDArray[np.int64]
+    validation: Floats
+    test: Floats
+    sparsity: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A finished run: what a judge needs to know of it.
+
+    Args:
+        spec: its spec.
+        seed: its seed.
+        engine: name of the engine that made it.
+        threshold_released, threshold_corrected: test errors below which it counts as solved (NaN: no such threshold).
+        records: evaluations made; fewer than `spec.records` if it met NaN.
+        ended_early: it met NaN and ended before its last iteration.
+        best_step: step of the record with the lowest validation error, t = 0 left out unless there is no other.
+        best_validation, best_test, best_sparsity: errors of that record.
+        best_gate: mean gate of the last layer on the training batch of that step; NaN where there is no gate.
+        solved_at_released, solved_at_corrected: first step whose test error is below the threshold, or `NEVER`.
+        end_validation, end_test, end_sparsity: errors of the last record.
+        best_weights, end_weights: effective weights at the best record and after the last update, as `layout` says.
+        curve: thinned records.
+        elapsed_s: seconds of its share of the engine.
+    """
+
+    spec: Spec
+    seed: int
+    engine: str
+    threshold_released: float
+    threshold_corrected: float
+    records: int
+    ended_early: bool
+    best_step: int
+    best_validation: float
+    best_test: float
+    best_sparsity: float
+    best_gate: float
+    solved_at_released: int
+    solved_at_corrected: int
+    end_validation: float
+    end_test: float
+    end_sparsity: float
+    best_weights: Floats
+    end_weights: Floats
+    curve: Curve
+    elapsed_s: float
+
+
+def _nothing(spec: Spec, seed: int) -> State | None:
+    return None
+
+
+def _forget(spec: Spec, seed: int, state: State) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Control:
+    """How a caller follows and steers an engine.
+
+    Args:
+        advance: told how many iterations, over all runs, were done since it was last told.
+        stopped: asked between chunks of work; once true, the engine suspends what is in the air and returns.
+        resume: the state in which a run was suspended, or None to start it.
+        suspend: given the state of a run that was cut.
+        say: told, in a line, of anything slow or odd: a kernel being compiled, an engine refused.
+        all_records: keep every record of the curve instead of a thinned one.
+    """
+
+    advance: Callable[[int], None] = lambda iterations: None
+    stopped: Callable[[], bool] = lambda: False
+    resume: Callable[[Spec, int], State | None] = _nothing
+    suspend: Callable[[Spec, int, State], None] = _forget
+    say: Callable[[str], None] = lambda line: None
+    all_records: bool = False
+
+
+class Engine(Protocol):
+    """Trains runs to their end."""
+
+    name: str
+
+    def refuses(self, spec: Spec) -> str | None:
+        """Why this engine cannot run the spec, in a line, or None if it can."""
+
+    def run(self, jobs: Sequence[Job], control: Control = ...) -> Iterator[Run]:
+        """Finished runs, in any order."""
+
+
+def thresholds(spec: Spec) -> tuple[float, float]:
+    """Test errors below which a run of the spec is solved: as released, and corrected."""
+    task = spec.task
+    if isinstance(task, Arithmetic):
+        return threshold(task, as_released=True).value, threshold(task).value
+    value = np.nan if task.threshold is None else task.threshold
+    return value, value
+
+
+def curve_records(spec: Spec, all_records: bool = False) -> NDArray[np.int64]:
+    """Indices of the records that a curve keeps: the first and the last, and about 200 spread over the logarithm."""
+    last = spec.records - 1
+    if all_records or last < CURVE_RECORDS:
+        return np.arange(last + 1)
+    spread = np.geomspace(1, last, CURVE_RECORDS).round().astype(np.int64)
+    return np.unique(np.concatenate([[0], spread]))
+
+
+def layout(parts: Parts, in_features: int, out_features: int) -> list[tuple[str, tuple[int, ...]]]:
+    """Names and shapes of a layer's effective weights, in order: matrices, then bias or gate."""
+    matrix = (out_features, in_features)
+    if isinstance(parts, Leaf):
+        return [("weight", matrix)] + ([("bias", (out_features,))] if parts.bias else [])
+    return [("add", matrix)] + ([] if parts.shared else [("mul", matrix)]) + [("gate", matrix)]
+
+
+def effective(parts: Sequence[Parts | None], sizes: Sequence[int], parameters: Floats) -> Floats:
+    """Effective weights of a network from its raw parameters, both flat and in the order of the layers.
+
+    A layer with a part of its own keeps its parameters as they are; it must then be the only kind of layer whose
+    parameters cannot be counted, so a network with one keeps all its parameters as they are.
+    """
+    if any(part is None for part in parts):
+        return parameters
+    taken, position = [], 0
+
+    def take(count: int) -> Floats:
+        nonlocal position
+        position += count
+        return parameters[position - count : position]
+
+    for part, in_features, out_features in zip(parts, sizes[:-1], sizes[1:], strict=True):
+        count = in_features * out_features
+        leaves = [part] if isinstance(part, Leaf) else [part.add] if part.shared else [part.add, part.mul]
+        for leaf in leaves:
+            taken.append(_weights(leaf, take, count))
+            if leaf.bias:
+                taken.append(take(out_features))
+        if not isinstance(part, Leaf):
+            taken.append(take(count))
+    return np.concatenate(taken)
+
+
+def _weights(leaf: Leaf, take: Callable[[int], Floats], count: int) -> Floats:
+    w = take(count)
+    if isinstance(leaf.map, TanhSigmoid):
+        return (np.tanh(w) / (1 + np.exp(-take(count).astype(np.float64)))).astype(np.float32)
+    if isinstance(leaf.map, Sigmoid):
+        return (1 / (1 + np.exp(-w.astype(np.float64)))).astype(np.float32)
+    if isinstance(leaf.map, Clamp) and leaf.map.clip:
+        return np.clip(w, leaf.map.low, leaf.map.high)
+    return w

@@ -1,0 +1,280 @@
+"""`Spec`: all that decides a run but its seed; and `MODELS`, the networks that tables compare.
+
+A spec is plain values. Its id is the hash of its canonical JSON, in which the versions of task and units stand too,
+so a stored number is never mistaken for that of a changed task. Names and labels are not part of it.
+"""
+
+import dataclasses
+import hashlib
+import importlib.util
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from .nn import UNITS
+from .nn._parts import Parts
+from .nn._unit import Catalogue, Unit
+from .tasks import Arithmetic, Rows, Task
+from .training import SparsitySchedule
+
+Plain = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer of a network, by name.
+
+    Args:
+        unit: a name of `UNITS`, or `path/to/file.py:Class` for a user's own.
+        options: arguments of the unit, as sorted pairs.
+    """
+
+    unit: str
+    options: tuple[tuple[str, Plain], ...] = ()
+
+    @property
+    def record(self) -> Unit:
+        """The unit's record."""
+        return load_unit(self.unit) if ":" in self.unit else UNITS[self.unit]
+
+    @property
+    def version(self) -> str:
+        """The unit's version; for a user's own, the digest of its file."""
+        if ":" not in self.unit:
+            return str(self.record.version)
+        return hashlib.blake2b(Path(self.unit.rpartition(":")[0]).read_bytes(), digest_size=8).hexdigest()
+
+    def build(self, in_features: int, out_features: int) -> nn.Module:
+        """The layer itself."""
+        return self.record.build(in_features, out_features, **dict(self.options))
+
+    @property
+    def parts(self) -> Parts | None:
+        """What the layer is made of, its options applied; None if it has a part of its own."""
+        if self.record.parts is None or not self.options:
+            return self.record.parts
+        parts: Parts = self.record.build(1, 1, device="meta", **dict(self.options)).parts
+        return parts
+
+
+@lru_cache(maxsize=32)
+def load_unit(name: str) -> Unit:
+    """A unit from a user's file: `path/to/file.py:Class`, or `:record` for a `Unit` with parts of its own."""
+    path, _, attribute = name.rpartition(":")
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"unit {name!r}: there is no file {path!r}")
+    module_spec = importlib.util.spec_from_file_location(f"arithmos_user_{Path(path).stem}", path)
+    if module_spec is None or module_spec.loader is None:
+        raise ValueError(f"unit {name!r}: {path!r} is not a Python file")
+    module = importlib.util.module_from_spec(module_spec)
+    module_spec.loader.exec_module(module)
+    found = getattr(module, attribute, None)
+    if isinstance(found, Unit):
+        return dataclasses.replace(found, name=name)
+    if isinstance(found, type) and issubclass(found, nn.Module):
+        return Unit(found, name=name, label=attribute, parts=getattr(found, "parts", None))
+    classes = [key for key, value in vars(module).items() if isinstance(value, type | Unit)]
+    raise ValueError(f"unit {name!r}: {attribute!r} is no nn.Module class or Unit of {path!r}; it has {classes}")
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a table compares: the layers of a network, and the schedule of their sparsity regularizer.
+
+    Args:
+        name: how it is spelled in code, JSON and on the command line; not part of a run's name.
+        layers: from input to output.
+        schedule: strength and ramp of the regularizer; strength 0 for none.
+        label: how it is spelled in a printed table.
+    """
+
+    name: str = field(compare=False)
+    layers: tuple[Layer, ...]
+    schedule: SparsitySchedule = SparsitySchedule(0.0, 0, 1)
+    label: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.layers:
+            raise ValueError(f"model {self.name!r} must have at least one layer, got none")
+        if not self.label:
+            object.__setattr__(self, "label", self.name)
+
+    def with_options(self, **options: Plain) -> "Model":
+        """The same model with these options on every layer, as an ablation has it."""
+        layers = (replace_options(layer, options) for layer in self.layers)
+        return dataclasses.replace(self, layers=tuple(layers))
+
+
+def replace_options(layer: Layer, options: Mapping[str, Plain]) -> Layer:
+    """The same layer with these options beside its own."""
+    return Layer(layer.unit, tuple(sorted({**dict(layer.options), **options}.items())))
+
+
+def _model(name: str, layers: str, label: str, schedule: SparsitySchedule | None = None) -> Model:
+    return Model(name, tuple(Layer(unit) for unit in layers.split(">")), schedule or SparsitySchedule(0.0, 0, 1), label)
+
+
+_LATE = SparsitySchedule(10.0, 1_000_000, 2_000_000)
+_EARLY = SparsitySchedule(0.01, 5_000, 50_000)
+
+MODELS: Catalogue[Model] = Catalogue(
+    "model",
+    _model("NACMulNMU", "NAU>NACMulNMU", "NAC•,NMU", _LATE),
+    _model("NACMulSigma", "NACAdd>NACMulSigma", "NAC•,σ"),
+    _model("NACMul", "NACAdd>NACMul", "NAC•"),
+    _model("NACAdd", "NACAdd>NACAdd", "NAC₊"),
+    _model("GatedNAUNMU", "GatedNAUNMU>GatedNAUNMU", "Gated NAU/NMU", _LATE),
+    _model("Linear", "Linear>Linear", "Linear"),
+    _model("NALU", "NALU>NALU", "NALU"),
+    _model("NAU", "NAU>NAU", "NAU", _EARLY),
+    _model("NMU", "NAU>NMU", "NMU", _LATE),
+    _model("ReLU", "ReLU>Linear", "ReLU"),
+    _model("ReLU6", "ReLU6>Linear", "ReLU6"),
+    _model("GateNAUNMU", "NAU>GatedNAUNMU", "Gated NAU/NMU", _LATE),
+    _model("GateNALUSeparate", "NACAdd>NALUSeparate", "NALU (separate)"),
+    _model("GateNALUShared", "NACAdd>NALU", "NALU (shared)"),
+)
+"""The published models in the order in which tables print; the last three are those of the gate experiment."""
+
+
+def model(name: str) -> Model:
+    """A model by its name in `MODELS`, or by its layers joined by `>`.
+
+    Layers by name have no regularizer unless one of them has a range to keep: then that of the model NMU.
+
+    Example:
+        >>> model("NAU>NMU") == model("NMU")
+        True
+    """
+    if ">" not in name and ":" not in name:
+        return MODELS[name]
+    layers = tuple(Layer(unit.strip()) for unit in name.split(">"))
+    for layer in layers:
+        _ = layer.record  # an unknown unit is named here, not in the middle of a campaign
+    known = next((m for m in MODELS.values() if m.layers == layers), None)
+    regularized = any(unit in name for unit in ("NAU", "NMU"))
+    return known or Model(name, layers, _LATE if regularized else SparsitySchedule(0.0, 0, 1))
+
+
+@dataclass(frozen=True)
+class Adam:
+    """The optimizer; its defaults are torch's."""
+
+    lr: float = 1e-3
+    beta1: float = 0.9
+    beta2: float = 0.999
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        for name in ("lr", "eps"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
+        for name in ("beta1", "beta2"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 0 and below 1, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """All that decides a run but its seed.
+
+    Args:
+        task: where observations come from.
+        model: layers and schedule.
+        hidden_size: width between the layers.
+        iterations: the last iteration T; the loop runs t = 0 … T, so there are T + 1 updates.
+        batch_size: observations an iteration.
+        evaluate_every: iterations between two records; the first record is that of t = 0.
+        optimizer: Adam's settings.
+
+    Example:
+        >>> from arithmos.tasks import TEN_PARAMETERS
+        >>> Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=200_000).sizes
+        (4, 2, 1)
+    """
+
+    task: Task
+    model: Model
+    hidden_size: int = 2
+    iterations: int = 5_000_000
+    batch_size: int = 128
+    evaluate_every: int = 1000
+    optimizer: Adam = Adam()
+
+    def __post_init__(self) -> None:
+        for name, least in (("hidden_size", 1), ("iterations", 0), ("batch_size", 1), ("evaluate_every", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**32:
+                raise ValueError(f"{name} must be a whole number from {least} to 2^32 - 1, got {value!r}")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Width of the input, between the layers, and of the output."""
+        return (self.task.input_size, *[self.hidden_size] * (len(self.model.layers) - 1), self.task.output_size)
+
+    @property
+    def records(self) -> int:
+        """Evaluations of a run that comes to its end."""
+        return self.iterations // self.evaluate_every + 1
+
+    @property
+    def parts(self) -> tuple[Parts | None, ...]:
+        """What each layer is made of."""
+        return tuple(layer.parts for layer in self.model.layers)
+
+    def json(self) -> str:
+        """Canonical JSON: sorted keys, no spaces, versions of task and units within."""
+        return json.dumps(_plain(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @property
+    def id(self) -> str:
+        """Sixteen hexadecimal digits that name this spec."""
+        return hashlib.blake2b(self.json().encode(), digest_size=8).hexdigest()
+
+    def network(self, seed: int) -> nn.Sequential:
+        """The network with the initial weights of a run.
+
+        The generator is seeded with the run's seed and fills all layers twice, of which the second pass stays, so a
+        seed starts from the weights of the published run of that seed. A user's layer whose `reset_parameters` takes
+        no generator keeps what it drew when it was built, from torch's global generator seeded likewise.
+        """
+        pairs = zip(self.sizes[:-1], self.sizes[1:], strict=True)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            layers = [layer.build(*pair) for layer, pair in zip(self.model.layers, pairs, strict=True)]
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(2):
+            for layer in layers:
+                reset = getattr(layer, "reset_parameters", None)
+                if reset is not None and "generator" in inspect.signature(reset).parameters:
+                    reset(generator=generator)
+        return nn.Sequential(*layers)
+
+
+def _plain(spec: Spec) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        name: getattr(spec, name) for name in ("hidden_size", "iterations", "batch_size", "evaluate_every")
+    }
+    values["optimizer"] = dataclasses.asdict(spec.optimizer)
+    values["schedule"] = dataclasses.asdict(spec.model.schedule)
+    values["layers"] = [
+        # A user's unit is known by its file's name and digest: where the file lies does not matter.
+        {"unit": Path(layer.unit).name, "options": dict(layer.options), "version": layer.version}
+        for layer in spec.model.layers
+    ]
+    values["task"] = _plain_task(spec.task)
+    return values
+
+
+def _plain_task(task: Task) -> dict[str, Any]:
+    if isinstance(task, Arithmetic):
+        return {"kind": "arithmetic", "version": task.version, **dataclasses.asdict(task)}
+    names = ("version", "digest", "input_size", "output_size", "validation_share", "test_share", "threshold")
+    return {"kind": "rows", **{name: getattr(task, name) for name in names}}

@@ -1,0 +1,10 @@
+"""What a network is asked to learn: where its observations come from, and when a run counts as solved."""
+
+from .arithmetic import OPERATIONS as OPERATIONS
+from .arithmetic import TEN_PARAMETERS as TEN_PARAMETERS
+from .arithmetic import Arithmetic as Arithmetic
+from .rows import Rows as Rows
+from .threshold import Threshold as Threshold
+from .threshold import threshold as threshold
+
+Task = Arithmetic | Rows

@@ -1,0 +1,207 @@
+"""The arithmetic task: an operation on sums over subsets of the input.
+
+.. math:: t = s_1 \\circ s_2 \\circ \\dots, \\qquad s_j = \\sum_{i \\in \\text{subset}_j} x_i
+
+The subsets are contiguous, of equal length, each overlapping its neighbour, and stay where they are for a whole run;
+where they begin is drawn from the run's seed. Inputs are uniform: one range to train on, another to extrapolate to.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import philox
+
+Floats = NDArray[np.floating[Any]]
+Operation = Literal["add", "sub", "mul", "div", "squared", "root"]
+Range = tuple[tuple[float, float], ...]
+Subset = tuple[int, int]
+
+OPERATIONS: dict[Operation, tuple[str, Callable[[list[Floats]], Floats]]] = {
+    "mul": ("×", lambda sums: reduce(np.multiply, sums)),
+    "div": ("/", lambda sums: reduce(np.divide, sums)),
+    "add": ("+", lambda sums: reduce(np.add, sums)),
+    "sub": ("−", lambda sums: reduce(np.subtract, sums)),
+    "root": ("√z", lambda sums: np.sqrt(sums[0])),
+    "squared": ("z²", lambda sums: np.square(sums[0])),
+}
+"""Symbol and function of each operation, in the order in which tables print; square and root take the first sum."""
+
+EVALUATION_SIZE = 10_000
+"""Observations in the validation set, and in the test set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arithmetic:
+    """An operation on sums over subsets of uniform inputs.
+
+    Args:
+        operation: one of `OPERATIONS`.
+        input_size: length of the input.
+        subset_ratio: length of a subset as a share of the input, rounded down.
+        overlap_ratio: overlap of neighbouring subsets as a share of the subset, rounded down.
+        subset_count: how many subsets.
+        fixed: the subsets as (start, stop), the same for every seed; the three arguments above are then unused.
+        interpolation: range of training and validation inputs, one interval or two.
+        extrapolation: range of test inputs.
+
+    Example:
+        >>> task = Arithmetic(operation="mul", input_size=10)
+        >>> task.subsets(seed=0)
+        ((5, 7), (6, 8))
+        >>> task.formula(seed=0)
+        '(x6 + x7)*(x7 + x8)'
+    """
+
+    version = 1
+    """Changes when the same task and seed give other numbers."""
+
+    operation: Operation
+    input_size: int = 100
+    subset_ratio: float = 0.25
+    overlap_ratio: float = 0.5
+    subset_count: int = 2
+    fixed: tuple[Subset, ...] | None = None
+    interpolation: Range = ((1.0, 2.0),)
+    extrapolation: Range = ((2.0, 6.0),)
+
+    def __post_init__(self) -> None:
+        if self.operation not in OPERATIONS:
+            raise ValueError(f"operation must be one of {', '.join(OPERATIONS)}, got {self.operation!r}")
+        if self.input_size < 1:
+            raise ValueError(f"input_size must be at least 1, got {self.input_size}")
+        for name in ("interpolation", "extrapolation"):
+            _check_range(name, getattr(self, name))
+        if self.fixed is None:
+            self._check_ratios()
+        else:
+            self._check_fixed(self.fixed)
+
+    def _check_ratios(self) -> None:
+        if not 0 < self.subset_ratio <= 1:
+            raise ValueError(f"subset_ratio must be above 0 and at most 1, got {self.subset_ratio}")
+        if not 0 <= self.overlap_ratio <= 1:
+            raise ValueError(f"overlap_ratio must be from 0 to 1, got {self.overlap_ratio}")
+        if self.subset_count < 1:
+            raise ValueError(f"subset_count must be at least 1, got {self.subset_count}")
+        if self.subset_length < 1:
+            raise ValueError(
+                f"subset_ratio {self.subset_ratio} of {self.input_size} inputs is less than one input; "
+                f"it must be at least {1 / self.input_size:g}"
+            )
+        if self.used > self.input_size:
+            raise ValueError(
+                f"subset_count {self.subset_count}, subset_ratio {self.subset_ratio} and overlap_ratio "
+                f"{self.overlap_ratio} need {self.used} inputs, but input_size is {self.input_size}"
+            )
+
+    def _check_fixed(self, fixed: tuple[Subset, ...]) -> None:
+        if not fixed:
+            raise ValueError("fixed must name at least one subset, got none")
+        for start, stop in fixed:
+            if not 0 <= start < stop <= self.input_size:
+                raise ValueError(
+                    f"fixed subsets must lie within 0 and input_size {self.input_size} and hold at least one "
+                    f"input, got ({start}, {stop})"
+                )
+
+    @property
+    def output_size(self) -> int:
+        """One target an observation."""
+        return 1
+
+    @property
+    def subset_length(self) -> int:
+        """Inputs in a subset that is not fixed."""
+        return math.floor(self.subset_ratio * self.input_size)
+
+    @property
+    def overlap(self) -> int:
+        """Inputs that neighbouring subsets share."""
+        return math.floor(self.overlap_ratio * self.subset_length)
+
+    @property
+    def used(self) -> int:
+        """Inputs from the start of the first subset to the end of the last."""
+        return self.subset_count * self.subset_length - (self.subset_count - 1) * self.overlap
+
+    def subsets(self, seed: int) -> tuple[Subset, ...]:
+        """The subsets of a run as (start, stop).
+
+        The offset is the first number that NumPy's legacy generator gives for the seed, as in the published runs.
+        """
+        if self.fixed is not None:
+            return self.fixed
+        offset = int(np.random.RandomState(seed).randint(0, self.input_size - self.used + 1))  # noqa: NPY002
+        return self.subsets_at(offset)
+
+    def subsets_at(self, offset: int) -> tuple[Subset, ...]:
+        """The subsets when the first one begins at `offset`."""
+        stride = self.subset_length - self.overlap
+        starts = (offset + j * stride for j in range(self.subset_count))
+        return tuple((start, start + self.subset_length) for start in starts)
+
+    def target(self, x: Floats, seed: int) -> NDArray[np.float32]:
+        """Targets `[rows, 1]` of inputs `[rows, input_size]`, summed in float64."""
+        sums = [x[:, start:stop].sum(axis=1, dtype=np.float64) for start, stop in self.subsets(seed)]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return OPERATIONS[self.operation][1](sums).astype(np.float32)[:, None]
+
+    def batch(self, seed: int, step: int, size: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Inputs and targets of one training iteration."""
+        words = philox.words((seed, philox.RUN), philox.TRAIN, step, size, self.input_size)
+        x = philox.uniform(words, self.interpolation)
+        return x, self.target(x, seed)
+
+    def validation_inputs(self) -> NDArray[np.float32]:
+        """Inputs of the validation set, the same for every run of this input size and range."""
+        return _fixed_inputs(philox.VALIDATION, self.input_size, self.interpolation)
+
+    def test_inputs(self) -> NDArray[np.float32]:
+        """Inputs of the test set, likewise."""
+        return _fixed_inputs(philox.TEST, self.input_size, self.extrapolation)
+
+    def validation(self, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Inputs and targets of the validation set of a run."""
+        x = self.validation_inputs()
+        return x, self.target(x, seed)
+
+    def test(self, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Inputs and targets of the test set of a run."""
+        x = self.test_inputs()
+        return x, self.target(x, seed)
+
+    def formula(self, seed: int) -> str:
+        """The target as an expression in x1, x2, …, to be read by a person or by SymPy."""
+        sums = [" + ".join(f"x{i + 1}" for i in range(start, stop)) for start, stop in self.subsets(seed)]
+        if self.operation == "squared":
+            return f"({sums[0]})**2"
+        if self.operation == "root":
+            return f"sqrt({sums[0]})"
+        symbol = {"add": " + ", "sub": " - ", "mul": "*", "div": "/"}[self.operation]
+        return symbol.join(f"({s})" for s in sums)
+
+
+TEN_PARAMETERS = Arithmetic(operation="mul", input_size=4, fixed=((0, 4), (0, 2)))
+"""t = (x1 + x2 + x3 + x4)(x1 + x2): a network of 4 inputs and 2 hidden units has ten weights to find."""
+
+
+def _check_range(name: str, range_: Range) -> None:
+    if not 1 <= len(range_) <= 2:
+        raise ValueError(f"{name} must have one or two parts, got {len(range_)}")
+    for low, high in range_:
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError(f"{name} must have parts (low, high) with low below high, got ({low}, {high})")
+
+
+@lru_cache(maxsize=8)
+def _fixed_inputs(stream: int, columns: int, range_: Range) -> NDArray[np.float32]:
+    words = philox.words((0, philox.SHARED), stream, 0, EVALUATION_SIZE, columns)
+    inputs = philox.uniform(words, range_)
+    inputs.flags.writeable = False
+    return inputs

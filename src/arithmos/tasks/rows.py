@@ -1,0 +1,136 @@
+"""A user's own data as a task: rows of inputs and targets, known by their digest.
+
+The rows are put in one order by the shared random stream and cut into training, validation and test rows; a batch
+takes training rows with replacement. So any engine draws the same batch at the same step, and only the digest of
+the data, not the data, is part of a run's name.
+"""
+
+import hashlib
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import philox
+
+
+class Rows:
+    """Rows of a user's data, split once and batched by the run's seed.
+
+    Args:
+        inputs: `[rows, columns]`, finite.
+        targets: `[rows]` or `[rows, outputs]`, finite.
+        test: inputs and targets of the user's own test set, on which to extrapolate; without it test rows are taken
+            from `inputs`.
+        validation_share: share of the rows kept for validation.
+        test_share: share of the rows kept for the test; unused when there is a test set.
+        threshold: test error below which a run counts as solved, if there is one.
+
+    Example:
+        >>> rows = Rows([[1, 2], [3, 4], [5, 6], [7, 8], [9, 10]], [2, 12, 30, 56, 90])
+        >>> [len(x) for x, t in (rows.training(), rows.validation(seed=0), rows.test(seed=0))]
+        [3, 1, 1]
+    """
+
+    version = 1
+    """Changes when the same data and seed give other batches."""
+
+    def __init__(
+        self,
+        inputs: ArrayLike,
+        targets: ArrayLike,
+        *,
+        test: tuple[ArrayLike, ArrayLike] | None = None,
+        validation_share: float = 0.2,
+        test_share: float = 0.2,
+        threshold: float | None = None,
+    ) -> None:
+        data = _table("inputs", inputs, "targets", targets)
+        for name, share in (("validation_share", validation_share), ("test_share", test_share)):
+            if not 0 < share < 1:
+                raise ValueError(f"{name} must be above 0 and below 1, got {share}")
+        n = len(data[0])
+        n_validation = max(1, round(validation_share * n))
+        n_test = max(1, round(test_share * n)) if test is None else 0
+        if n - n_validation - n_test < 1:
+            raise ValueError(
+                f"inputs must have a row to train on beside {n_validation} for validation and {n_test} for the test, "
+                f"got {n} rows"
+            )
+        order = np.argsort(philox.words((0, philox.SHARED), philox.SPLIT, 0, n, 1)[:, 0], kind="stable")
+        validation_rows, test_rows, training_rows = np.split(order, [n_validation, n_validation + n_test])
+        self._validation = data[0][validation_rows], data[1][validation_rows]
+        self._training = data[0][training_rows], data[1][training_rows]
+        self._test = data[0][test_rows], data[1][test_rows]
+        if test is not None:
+            self._test = _table("test inputs", test[0], "test targets", test[1])
+            for mine, theirs in zip(self._test, data, strict=True):
+                if mine.shape[1] != theirs.shape[1]:
+                    raise ValueError(f"test must have {theirs.shape[1]} columns as the data has, got {mine.shape[1]}")
+        self.threshold = threshold
+        self.validation_share = validation_share
+        self.test_share = test_share if test is None else 0.0
+        self.digest = _digest(*data, *(self._test if test is not None else ()))
+
+    def __repr__(self) -> str:
+        return f"Rows({self.digest}, {self.input_size} -> {self.output_size})"
+
+    @property
+    def input_size(self) -> int:
+        """Columns of the inputs."""
+        return int(self.training()[0].shape[1])
+
+    @property
+    def output_size(self) -> int:
+        """Columns of the targets."""
+        return int(self.training()[1].shape[1])
+
+    def training(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The rows from which batches are drawn."""
+        return self._training
+
+    def validation(self, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The validation rows, the same for every seed."""
+        return self._validation
+
+    def test(self, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The test rows, the same for every seed."""
+        return self._test
+
+    def indices(self, seed: int, step: int, size: int) -> NDArray[np.int64]:
+        """Which training rows make the batch of one iteration: floor(word · rows / 2³²)."""
+        word = philox.words((seed, philox.RUN), philox.ROWS, step, size, 1)[:, 0].astype(np.uint64)
+        return ((word * np.uint64(len(self.training()[0]))) >> np.uint64(32)).astype(np.int64)
+
+    def batch(self, seed: int, step: int, size: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Inputs and targets of one training iteration."""
+        x, t = self.training()
+        chosen = self.indices(seed, step, size)
+        return x[chosen], t[chosen]
+
+
+def _table(
+    inputs_name: str, inputs: ArrayLike, targets_name: str, targets: ArrayLike
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    x, t = np.asarray(inputs), np.asarray(targets)
+    x, t = _matrix(inputs_name, x), _matrix(targets_name, t[:, None] if t.ndim == 1 else t)
+    if len(x) != len(t):
+        raise ValueError(f"{inputs_name} and {targets_name} must have as many rows, got {len(x)} and {len(t)}")
+    return x, t
+
+
+def _matrix(name: str, values: ArrayLike) -> NDArray[np.float32]:
+    array = np.ascontiguousarray(values, dtype=np.float32)
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(f"{name} must be a table with at least one row and one column, got shape {array.shape}")
+    if not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise ValueError(f"{name} must be finite, got {array[row, column]} in row {row}, column {column}")
+    return array
+
+
+def _digest(*arrays: NDArray[np.float32]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        digest.update(repr(array.shape).encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
