@@ -1,0 +1,37 @@
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: demo test test-slow lint format types docs build
+
+demo: $(STAMP)
+	$(BIN)/python examples/ten_parameters.py
+
+test: $(STAMP)
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not gpu"
+
+test-slow: $(STAMP)
+	$(BIN)/pytest -m "slow and not gpu"
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+docs: $(STAMP)
+	$(BIN)/pytest -q tests/test_readme.py
+	@echo "The documentation is README.md and the docstrings: python -m pydoc arithmos.nn"
+
+build: $(STAMP)
+	$(BIN)/python -m build
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $@
