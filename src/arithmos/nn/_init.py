@@ -61,7 +61,7 @@ class HeUniform:
 
 @dataclass(frozen=True)
 class NACRange:
-    """U[-r, r] for W_hat and M_hat alike, with the r for which Var[tanh(W_hat) sigmoid(M_hat)] = 2 / (in + out).
+    """U[-r, r], with the r that gives tanh(W_hat) sigmoid(M_hat) the variance 2 / (in + out).
 
     Args:
         floor: smallest in + out to solve for. There is no solution up to 4, and the published runs used 5;

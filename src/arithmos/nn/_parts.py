@@ -1,7 +1,7 @@
 """The parts a unit is made of: a unit is a weight map times an aggregation.
 
-A unit names its parts as plain values. The torch layers write the same maths out by hand, one readable file each;
-the fused engines know the parts only, so a new unit made of known parts is fast with no kernel line.
+A unit names its parts as plain values. The torch layers write the same maths out by hand, one readable file
+each; the fused engines know the parts only, so a new unit made of known parts is fast with no kernel line.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Clamp:
         low: smallest value.
         high: largest value.
         project: the parameter is put back into the range after every optimizer step.
-        clip: the forward pass clips the parameter, with the gradient of a clip (1 on the boundary, 0 outside).
+        clip: the forward pass clips the parameter, with the gradient of a clip: 1 on the boundary, 0 outside.
     """
 
     low: float
@@ -75,7 +75,7 @@ class Leaf:
         init: how each parameter of the map starts.
         activation: applied to the aggregated value.
         bias: adds a learned vector, which starts at 0, before the activation.
-        sparsity: the regularizer of one weight: min(|w|, |1 - |w||) if "signed", min(|w|, |1 - w|) if "unsigned".
+        sparsity: the regularizer of a weight, min(|w|, |1 - |w||) if "signed", min(|w|, |1 - w|) if not.
 
     Its parameters, in the order of `module.parameters()`: W_hat and M_hat for `TanhSigmoid`, one matrix
     for the other maps, then the bias.
@@ -93,13 +93,13 @@ class Leaf:
 class Gate:
     """z = g * add(x) + (1 - g) * mul(x), with g = sigmoid(G x): a learned choice between two leaves.
 
-    Its parameters, in the order of `module.parameters()`: those of `add`, those of `mul` unless `shared`, then G.
+    Its parameters, in the order of `module.parameters()`: those of add, those of mul unless shared, then G.
     """
 
     add: Leaf
     mul: Leaf
     shared: bool = False
-    init: Init = GlorotUniform()
+    init: Init = GlorotUniform()  # noqa: RUF009 (frozen, safe to share)
 
 
 Parts = Leaf | Gate

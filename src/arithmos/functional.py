@@ -1,0 +1,23 @@
+"""The units as pure functions of an input and parameters, by name: `functional.nmu(x, weight)`.
+
+The layers of `arithmos.nn` hold the parameters; all the maths is here. Beside the units stand what they are made
+of: the aggregations `linear`, `exp_log` and `product`, the weights of a NAC, the gate, the sparsity of a weight.
+"""
+
+from .nn._aggregate import exp_log as exp_log
+from .nn._aggregate import linear as linear
+from .nn._gate import gate as gate
+from .nn._gate import mix as mix
+from .nn._layer import sparsity as sparsity
+from .nn._product import product as product
+from .nn.gated_nau_nmu import gated_nau_nmu as gated_nau_nmu
+from .nn.linear import relu as relu
+from .nn.linear import relu6 as relu6
+from .nn.nac_add import nac_add as nac_add
+from .nn.nac_add import nac_weight as nac_weight
+from .nn.nac_mul import nac_mul as nac_mul
+from .nn.nac_mul_nmu import nac_mul_nmu as nac_mul_nmu
+from .nn.nac_mul_sigma import nac_mul_sigma as nac_mul_sigma
+from .nn.nalu import nalu as nalu
+from .nn.nau import nau as nau
+from .nn.nmu import nmu as nmu

@@ -1,0 +1,42 @@
+"""Neural arithmetic units as PyTorch layers, and `UNITS`, the catalogue of them."""
+
+from . import gated_nau_nmu, linear, nac_add, nac_mul, nac_mul_nmu, nac_mul_sigma, nalu, nau, nmu
+from ._parts import Clamp as Clamp
+from ._parts import ExpLog as ExpLog
+from ._parts import Free as Free
+from ._parts import Gate as Gate
+from ._parts import Leaf as Leaf
+from ._parts import Product as Product
+from ._parts import Sigmoid as Sigmoid
+from ._parts import Sum as Sum
+from ._parts import TanhSigmoid as TanhSigmoid
+from ._unit import Catalogue as Catalogue
+from ._unit import Unit as Unit
+from .gated_nau_nmu import GatedNAUNMU as GatedNAUNMU
+from .linear import Linear as Linear
+from .linear import ReLU as ReLU
+from .linear import ReLU6 as ReLU6
+from .nac_add import NACAdd as NACAdd
+from .nac_mul import NACMul as NACMul
+from .nac_mul_nmu import NACMulNMU as NACMulNMU
+from .nac_mul_sigma import NACMulSigma as NACMulSigma
+from .nalu import NALU as NALU
+from .nau import NAU as NAU
+from .nmu import NMU as NMU
+
+UNITS = Catalogue(
+    "unit",
+    nac_mul_nmu.unit,
+    nac_mul_sigma.unit,
+    nac_mul.unit,
+    nac_add.unit,
+    gated_nau_nmu.unit,
+    linear.linear_unit,
+    nalu.unit,
+    nalu.separate_unit,
+    nau.unit,
+    nmu.unit,
+    linear.relu_unit,
+    linear.relu6_unit,
+)
+"""The units of the paper, in the order in which tables print; `UNITS.add(mine)` has one more."""

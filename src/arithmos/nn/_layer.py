@@ -1,0 +1,161 @@
+"""What all layers share: sizes and options, the range their weights keep to, the sparsity of the weights."""
+
+import inspect
+import warnings
+from collections.abc import Mapping
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from .._typing import Float
+from ._parts import Clamp, Leaf, Parts
+
+T = TypeVar("T")
+
+
+def matrix(
+    out_features: int, in_features: int, device: torch.device | str | None, dtype: torch.dtype | None
+) -> nn.Parameter:
+    """An unfilled weight matrix."""
+    check_floating(dtype)
+    return nn.Parameter(torch.empty(out_features, in_features, device=device, dtype=dtype))
+
+
+def check_floating(dtype: torch.dtype | None) -> None:
+    if dtype is not None and not dtype.is_floating_point:
+        raise TypeError(f"dtype must be a floating-point type, such as torch.float32, got {dtype}")
+
+
+def choose(argument: str, value: str, choices: Mapping[str, T]) -> T:
+    """The choice of that name; any other name is an error that lists the choices."""
+    if value not in choices:
+        allowed = " or ".join(repr(name) for name in choices)
+        raise ValueError(f"{argument} must be {allowed}, got {value!r}")
+    return choices[value]
+
+
+def sparsity(weight: Float[Tensor, "o i"], *, signed: bool) -> Float[Tensor, ""]:
+    r"""Mean distance of the weights from the values they should end at.
+
+    .. math:: \mathrm{mean}_{oi} \min(|w_{oi}|, |1 - |w_{oi}||)
+
+    without the inner absolute value if not signed.
+
+    The gradient is 0 at 0, at 1/2 and at 1.
+
+    Example:
+        >>> sparsity(torch.tensor([[0.0, -0.75, 1.0, 0.25]]), signed=True)
+        tensor(0.1250)
+    """
+    magnitude = weight.abs()
+    other = 1 - (magnitude if signed else weight)
+    return torch.minimum(magnitude, other.abs()).mean()
+
+
+class Layer(nn.Module):
+    """The base of the layers in this package: `out_features` values from `in_features`, for any leading axes.
+
+    Nothing in the package asks for this class. A layer of your own may be any `torch.nn.Module`; the methods
+    below are what `arithmos.constrain`, `arithmos.sparsity_loss` and the like look for.
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+    """
+
+    parts: Parts
+
+    def __init__(self, in_features: int, out_features: int) -> None:
+        for name, size in (("in_features", in_features), ("out_features", out_features)):
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                raise ValueError(f"{name} must be a positive integer, got {size!r}")
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        self._version_seen = 0
+        self._warned = False
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw new initial values, in the order of `parameters()`."""
+        for child in self.children():
+            if isinstance(child, Layer):
+                child.reset_parameters(generator)
+        for parameter in self.parameters(recurse=False):
+            if parameter.dim() == 1:
+                nn.init.zeros_(parameter)
+            else:
+                self.parts.init.draw_(parameter, generator)
+            self._version_seen = _version(parameter)
+
+    def weights(self) -> dict[str, Tensor]:
+        """The effective weight matrices by name, without biases and gates."""
+        raise NotImplementedError
+
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """The parameters to put back into a range after every optimizer step, with that range."""
+        own = {} if (clamp := self._projection()) is None else {"weight": (clamp.low, clamp.high)}
+        return own | {
+            f"{prefix}.{name}": limits
+            for prefix, child in self.named_children()
+            if isinstance(child, Layer)
+            for name, limits in child.bounds().items()
+        }
+
+    def sparsity(self) -> Float[Tensor, ""]:
+        """The sum of `functional.sparsity` over the stored weights that are regularized; 0 if none are."""
+        total = next(self.parameters()).new_zeros(())
+        if isinstance(self.parts, Leaf) and self.parts.sparsity != "none":
+            total = total + sparsity(self.weight, signed=self.parts.sparsity == "signed")
+        for child in self.children():
+            if isinstance(child, Layer):
+                total = total + child.sparsity()
+        return total
+
+    def extra_repr(self) -> str:
+        options = [
+            f"{name}={value!r}"
+            for name, parameter in inspect.signature(type(self)).parameters.items()
+            if name not in ("in_features", "out_features", "device", "dtype")
+            and (value := getattr(self, name)) != parameter.default
+        ]
+        return ", ".join([f"in_features={self.in_features}", f"out_features={self.out_features}", *options])
+
+    def watch_range(self) -> None:
+        """Warn, once, when training has moved the weights out of a range that somebody was to keep them in.
+
+        Looks when the weight was changed twice as often as at the last look, so that a GPU is hardly ever
+        waited for. Initial values may lie outside the range (`init="paper"`): only changes since
+        `reset_parameters` count. An optimizer with `fused=True` changes weights without counting, and goes
+        unnoticed.
+        """
+        if torch.compiler.is_compiling() or self._warned or not self.training or not torch.is_grad_enabled():
+            return
+        clamp, weight = self._projection(), getattr(self, "weight", None)
+        if clamp is None or type(weight) is not nn.Parameter or weight.is_meta or weight.is_inference():
+            return  # in particular: weights that torch.func put in place of the parameter
+        seen, version = self._version_seen, weight._version
+        if seen <= version < 2 * max(seen, 1):
+            return
+        if torch._C._get_tracing_state() is not None or (
+            weight.is_cuda and torch.cuda.is_current_stream_capturing()
+        ):
+            return
+        self._version_seen = version
+        low, high = torch.aminmax(weight.detach())
+        if low < clamp.low or high > clamp.high:
+            self._warned = True
+            warnings.warn(
+                f"the weights of {type(self).__name__} left [{clamp.low:g}, {clamp.high:g}], where they no "
+                "longer learn: call arithmos.constrain(optimizer, model) once before training, or clamp "
+                "them after every optimizer step",
+                stacklevel=2,
+            )
+
+    def _projection(self) -> Clamp | None:
+        clamp = self.parts.map if isinstance(self.parts, Leaf) else None
+        return clamp if isinstance(clamp, Clamp) and clamp.project else None
+
+
+def _version(parameter: nn.Parameter) -> int:
+    return 0 if parameter.is_inference() else parameter._version

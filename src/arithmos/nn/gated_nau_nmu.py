@@ -1,0 +1,77 @@
+r"""Gated NAU and NMU (Madsen & Johansen, 2020).
+
+.. math:: z = g \odot \mathrm{NAU}(x; W_a) + (1 - g) \odot \mathrm{NMU}(x; W_m), \qquad g = \sigma(G x)
+"""
+
+import torch
+from torch import Tensor
+
+from .._typing import Float
+from ._gate import SigmoidGate, gate, mix
+from ._layer import Layer
+from ._parts import Gate
+from ._unit import Unit
+from .nau import NAU, nau
+from .nmu import NMU, nmu
+
+
+def gated_nau_nmu(
+    x: Float[Tensor, "*batch i"],
+    add: Float[Tensor, "o i"],
+    mul: Float[Tensor, "o i"],
+    gate_weight: Float[Tensor, "o i"],
+) -> Float[Tensor, "*batch o"]:
+    """A gated choice between `nau` with the weights `add` and `nmu` with the weights `mul`."""
+    return mix(gate(x, gate_weight), nau(x, add), nmu(x, mul))
+
+
+class GatedNAUNMU(Layer):
+    """A learned choice, per output, between a NAU and an NMU.
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+        init: "released" or "paper", for both; see `NAU` and `NMU`.
+
+    Shape:
+        (*, in_features) to (*, out_features), for any leading axes.
+
+    Example:
+        >>> gated = GatedNAUNMU(4, 2)
+        >>> gated(torch.ones(8, 4)).shape, gated.bounds()
+        (torch.Size([8, 2]), {'add.weight': (-1.0, 1.0), 'mul.weight': (0.0, 1.0)})
+    """
+
+    parts = Gate(NAU.parts, NMU.parts)
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        init: str = "released",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        self.init = init
+        self.add = NAU(in_features, out_features, init=init, device=device, dtype=dtype)
+        self.mul = NMU(in_features, out_features, init=init, device=device, dtype=dtype)
+        self.gate = SigmoidGate(in_features, out_features, device=device, dtype=dtype)
+        self.parts = Gate(self.add.parts, self.mul.parts)
+
+    def weights(self) -> dict[str, Tensor]:
+        return {"add": self.add.weights()["weight"], "mul": self.mul.weights()["weight"]}
+
+    def gate_value(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        """How far the gate is open: 1 for the NAU, 0 for the NMU."""
+        g: Tensor = self.gate(x)
+        return g
+
+    def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        return mix(self.gate_value(x), self.add(x), self.mul(x))
+
+
+unit = Unit(
+    GatedNAUNMU, name="GatedNAUNMU", label="Gated NAU/NMU", parts=GatedNAUNMU.parts, paper="madsen2020neural"
+)

@@ -1,0 +1,145 @@
+r"""Linear, and the ordinary layers made of it: the baselines.
+
+.. math:: z = W x + b, \qquad \max(0, W x + b), \qquad \min(6, \max(0, W x + b))
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .._typing import Float
+from ._aggregate import linear
+from ._init import GlorotUniform, HeUniform
+from ._layer import Layer, matrix
+from ._parts import Free, Leaf, Sum
+from ._unit import Unit
+
+
+def relu(
+    x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], bias: Float[Tensor, " o"] | None = None
+) -> Float[Tensor, "*batch o"]:
+    """`linear`, with negative results set to 0."""
+    return F.relu(linear(x, weight, bias))
+
+
+def relu6(
+    x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], bias: Float[Tensor, " o"] | None = None
+) -> Float[Tensor, "*batch o"]:
+    """`linear`, with the results kept in [0, 6]."""
+    return F.relu6(linear(x, weight, bias))
+
+
+class Linear(Layer):
+    """Affine map, z = W x + b, which starts as Glorot and Bengio propose.
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+
+    Shape:
+        (*, in_features) to (*, out_features), for any leading axes.
+
+    Example:
+        >>> Linear(4, 2)(torch.ones(8, 4)).shape
+        torch.Size([8, 2])
+    """
+
+    parts = Leaf(Free(), Sum(), GlorotUniform(), bias=True)
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        self.weight = matrix(out_features, in_features, device, dtype)
+        self.bias = nn.Parameter(torch.empty(out_features, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def weights(self) -> dict[str, Tensor]:
+        return {"weight": self.weight}
+
+    def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        return linear(x, self.weight, self.bias)
+
+
+class ReLU(Layer):
+    """Affine map with negative results set to 0, which starts as He et al. propose.
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+
+    Shape:
+        (*, in_features) to (*, out_features), for any leading axes.
+
+    Example:
+        >>> ReLU(4, 2)(torch.ones(8, 4)).shape
+        torch.Size([8, 2])
+    """
+
+    parts = Leaf(Free(), Sum(), HeUniform(), activation="relu", bias=True)
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        self.weight = matrix(out_features, in_features, device, dtype)
+        self.bias = nn.Parameter(torch.empty(out_features, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def weights(self) -> dict[str, Tensor]:
+        return {"weight": self.weight}
+
+    def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        return relu(x, self.weight, self.bias)
+
+
+class ReLU6(Layer):
+    """Affine map with results kept in [0, 6], which starts as He et al. propose.
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+
+    Shape:
+        (*, in_features) to (*, out_features), for any leading axes.
+
+    Example:
+        >>> ReLU6(4, 2)(torch.ones(8, 4)).shape
+        torch.Size([8, 2])
+    """
+
+    parts = Leaf(Free(), Sum(), HeUniform(), activation="relu6", bias=True)
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        self.weight = matrix(out_features, in_features, device, dtype)
+        self.bias = nn.Parameter(torch.empty(out_features, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def weights(self) -> dict[str, Tensor]:
+        return {"weight": self.weight}
+
+    def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        return relu6(x, self.weight, self.bias)
+
+
+linear_unit = Unit(Linear, name="Linear", label="Linear", parts=Linear.parts)
+relu_unit = Unit(ReLU, name="ReLU", label="ReLU", parts=ReLU.parts)
+relu6_unit = Unit(ReLU6, name="ReLU6", label="ReLU6", parts=ReLU6.parts)

@@ -1,0 +1,71 @@
+r"""Neural accumulator of logarithms (Trask et al., 2018).
+
+.. math:: z = \exp(W \log(|x| + \epsilon)), \qquad W = \tanh(\hat W) \odot \sigma(\hat M)
+
+Products and quotients of magnitudes; the sign of the input is lost.
+"""
+
+import torch
+from torch import Tensor
+
+from .._typing import Float
+from ._aggregate import exp_log
+from ._init import NACRange
+from ._layer import Layer, choose, matrix
+from ._parts import ExpLog, Leaf, TanhSigmoid
+from ._unit import Unit
+from .nac_add import INITS, nac_weight
+
+
+def nac_mul(
+    x: Float[Tensor, "*batch i"], W_hat: Float[Tensor, "o i"], M_hat: Float[Tensor, "o i"]
+) -> Float[Tensor, "*batch o"]:
+    """Products of powers of the inputs' magnitudes, with the exponents of `nac_weight`."""
+    return exp_log(x, nac_weight(W_hat, M_hat))
+
+
+class NACMul(Layer):
+    """Products and quotients of magnitudes, with exponents that tend to -1, 0 and 1.
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+        init: "released" starts W_hat and M_hat as the published runs did; "paper" keeps to the paper's text,
+            which has no solution for in_features + out_features up to 4 and raises ValueError there.
+
+    Shape:
+        (*, in_features) to (*, out_features), for any leading axes.
+
+    Example:
+        >>> nac = NACMul(2, 1)
+        >>> _ = nac.W_hat.data.copy_(torch.tensor([[20.0, -20.0]])), nac.M_hat.data.fill_(20.0)
+        >>> nac(torch.tensor([6.0, -3.0]))
+        tensor([2.0000], grad_fn=...)
+    """
+
+    parts = Leaf(TanhSigmoid(), ExpLog(), NACRange())
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        init: str = "released",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        self.init = init
+        self.parts = Leaf(TanhSigmoid(), ExpLog(), choose("init", init, INITS))
+        self.W_hat = matrix(out_features, in_features, device, dtype)
+        self.M_hat = matrix(out_features, in_features, device, dtype)
+        self.reset_parameters()
+
+    def weights(self) -> dict[str, Tensor]:
+        return {"weight": nac_weight(self.W_hat, self.M_hat)}
+
+    def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        return nac_mul(x, self.W_hat, self.M_hat)
+
+
+unit = Unit(NACMul, name="NACMul", label="NAC•", parts=NACMul.parts, paper="trask2018neural")

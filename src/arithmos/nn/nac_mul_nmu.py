@@ -1,0 +1,67 @@
+r"""NAC of logarithms with the weights of the NMU (Madsen & Johansen, 2020).
+
+.. math:: z = \exp(W \log(|x| + \epsilon)), \qquad W = \mathrm{clamp}(\hat W, 0, 1)
+"""
+
+import torch
+from torch import Tensor
+
+from .._typing import Float
+from ._aggregate import exp_log
+from ._layer import Layer, choose, matrix
+from ._parts import Clamp, ExpLog, Leaf
+from ._unit import Unit
+from .nmu import INITS
+
+
+def nac_mul_nmu(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float[Tensor, "*batch o"]:
+    """Products of powers of the inputs' magnitudes, with the exponents `weight`, clipped to [0, 1]."""
+    return exp_log(x, weight.clamp(0, 1))
+
+
+class NACMulNMU(Layer):
+    """Products of magnitudes, with exponents kept in [0, 1].
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+        init: "released" starts W in U[0.25, 0.75], as the published runs did; "paper" in U[-0.37, 1.37], of
+            the variance 1/4 that the paper derives. A start outside [0, 1] counts as 0 or 1 until the first
+            step's clamp makes it so.
+
+    Shape:
+        (*, in_features) to (*, out_features), for any leading axes.
+
+    Example:
+        >>> nac = NACMulNMU(3, 1)
+        >>> _ = nac.weight.data.copy_(torch.tensor([[1.0, 0.0, 1.0]]))
+        >>> nac(torch.tensor([2.0, 5.0, -3.0]))
+        tensor([6.0000], grad_fn=...)
+    """
+
+    parts = Leaf(Clamp(0.0, 1.0), ExpLog(), INITS["released"], sparsity="unsigned")
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        init: str = "released",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        self.init = init
+        self.parts = Leaf(Clamp(0.0, 1.0), ExpLog(), choose("init", init, INITS), sparsity="unsigned")
+        self.weight = matrix(out_features, in_features, device, dtype)
+        self.reset_parameters()
+
+    def weights(self) -> dict[str, Tensor]:
+        return {"weight": self.weight.clamp(0, 1)}
+
+    def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        self.watch_range()
+        return nac_mul_nmu(x, self.weight)
+
+
+unit = Unit(NACMulNMU, name="NACMulNMU", label="NAC•,NMU", parts=NACMulNMU.parts, paper="madsen2020neural")

@@ -1,0 +1,64 @@
+r"""NAC of logarithms with weights in (0, 1) (Madsen & Johansen, 2020).
+
+.. math:: z = \exp(W \log(|x| + \epsilon)), \qquad W = \sigma(\hat W)
+
+Without negative exponents a small input cannot blow the output up.
+"""
+
+import torch
+from torch import Tensor
+
+from .._typing import Float
+from ._aggregate import exp_log
+from ._init import GlorotNormal
+from ._layer import Layer, matrix
+from ._parts import ExpLog, Leaf, Sigmoid
+from ._unit import Unit
+
+
+def nac_mul_sigma(x: Float[Tensor, "*batch i"], W_hat: Float[Tensor, "o i"]) -> Float[Tensor, "*batch o"]:
+    """Products of powers of the inputs' magnitudes, with the exponents sigmoid(W_hat)."""
+    return exp_log(x, torch.sigmoid(W_hat))
+
+
+class NACMulSigma(Layer):
+    """Products of magnitudes, with exponents in (0, 1).
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+
+    Shape:
+        (*, in_features) to (*, out_features), for any leading axes.
+
+    Example:
+        >>> nac = NACMulSigma(2, 1)
+        >>> _ = nac.W_hat.data.fill_(20.0)
+        >>> nac(torch.tensor([2.0, -3.0]))
+        tensor([6.0000], grad_fn=...)
+    """
+
+    parts = Leaf(Sigmoid(), ExpLog(), GlorotNormal())
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        self.W_hat = matrix(out_features, in_features, device, dtype)
+        self.reset_parameters()
+
+    def weights(self) -> dict[str, Tensor]:
+        return {"weight": torch.sigmoid(self.W_hat)}
+
+    def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        return nac_mul_sigma(x, self.W_hat)
+
+
+unit = Unit(
+    NACMulSigma, name="NACMulSigma", label="NAC•,σ", parts=NACMulSigma.parts, paper="madsen2020neural"
+)

@@ -1,0 +1,106 @@
+r"""Neural Arithmetic Logic Unit (Trask et al., 2018).
+
+.. math:: z = g \odot (W_a x) + (1 - g) \odot \exp(W_m \log(|x| + \epsilon)), \qquad g = \sigma(G x)
+
+with both weight matrices of the form :math:`\tanh(\hat W) \odot \sigma(\hat M)`, and :math:`W_a = W_m` if
+shared.
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from .._typing import Float
+from ._aggregate import exp_log, linear
+from ._gate import SigmoidGate, gate, mix
+from ._layer import Layer
+from ._parts import ExpLog, Gate
+from ._unit import Unit
+from .nac_add import NACAdd, nac_weight
+from .nac_mul import NACMul
+
+
+def nalu(
+    x: Float[Tensor, "*batch i"],
+    add: tuple[Float[Tensor, "o i"], Float[Tensor, "o i"]],
+    gate_weight: Float[Tensor, "o i"],
+    mul: tuple[Float[Tensor, "o i"], Float[Tensor, "o i"]] | None = None,
+) -> Float[Tensor, "*batch o"]:
+    """A gated choice between sums and products.
+
+    Args:
+        x: the input.
+        add: W_hat and M_hat of the sum.
+        gate_weight: the gate matrix G.
+        mul: W_hat and M_hat of the product; those of the sum if not given.
+    """
+    add_weight = nac_weight(*add)
+    mul_weight = add_weight if mul is None else nac_weight(*mul)
+    return mix(gate(x, gate_weight), linear(x, add_weight), exp_log(x, mul_weight))
+
+
+class NALU(Layer):
+    """A learned choice, per output, between a sum and a product of inputs.
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+        shared: the sum and the product have the same weights, as in the original unit.
+        init: "released" starts W_hat and M_hat as the published runs did; "paper" keeps to the paper's text,
+            which has no solution for in_features + out_features up to 4 and raises ValueError there.
+
+    Shape:
+        (*, in_features) to (*, out_features), for any leading axes.
+
+    Example:
+        >>> nalu = NALU(4, 2, shared=False)
+        >>> nalu(torch.ones(8, 4)).shape, sorted(nalu.weights())
+        (torch.Size([8, 2]), ['add', 'mul'])
+    """
+
+    parts = Gate(NACAdd.parts, NACMul.parts, shared=True)
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        shared: bool = True,
+        init: str = "released",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        self.shared, self.init = shared, init
+        self.add = NACAdd(in_features, out_features, init=init, device=device, dtype=dtype)
+        self.mul = (
+            None if shared else NACMul(in_features, out_features, init=init, device=device, dtype=dtype)
+        )
+        self.gate = SigmoidGate(in_features, out_features, device=device, dtype=dtype)
+        add = self.add.parts
+        self.parts = Gate(add, replace(add, aggregation=ExpLog()), shared)
+
+    def weights(self) -> dict[str, Tensor]:
+        both = {"add": self.add, "mul": self.mul}
+        return {name: layer.weights()["weight"] for name, layer in both.items() if layer is not None}
+
+    def gate_value(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        """How far the gate is open: 1 for the sum, 0 for the product."""
+        g: Tensor = self.gate(x)
+        return g
+
+    def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        mul = None if self.mul is None else (self.mul.W_hat, self.mul.M_hat)
+        return nalu(x, (self.add.W_hat, self.add.M_hat), self.gate.weight, mul)
+
+
+unit = Unit(NALU, name="NALU", label="NALU", parts=NALU.parts, paper="trask2018neural")
+separate_unit = Unit(
+    NALU,
+    name="NALUSeparate",
+    label="NALU (separate)",
+    parts=replace(NALU.parts, shared=False),
+    paper="trask2018neural",
+    options={"shared": False},
+)

@@ -1,0 +1,79 @@
+r"""Neural Addition Unit (Madsen & Johansen, 2020).
+
+.. math:: z = W x, \qquad W = \mathrm{clamp}(\hat W, -1, 1)
+
+A weight of 1 adds its input, -1 subtracts it, 0 leaves it out.
+"""
+
+import torch
+from torch import Tensor
+
+from .._typing import Float
+from ._aggregate import linear
+from ._init import GlorotUniform
+from ._layer import Layer, choose, matrix
+from ._parts import Clamp, Leaf, Sum
+from ._unit import Unit
+
+INITS = {"released": GlorotUniform(cap=0.5), "paper": GlorotUniform()}
+
+
+def nau(
+    x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: bool = True
+) -> Float[Tensor, "*batch o"]:
+    """Weighted sums of the inputs, with the weights clipped to [-1, 1] unless told not to."""
+    return linear(x, weight.clamp(-1, 1) if clip else weight)
+
+
+class NAU(Layer):
+    """Sums and differences of inputs, with weights kept in [-1, 1].
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+        init: "released" starts W as Glorot and Bengio propose, but within [-0.5, 0.5], as the published runs
+            did; "paper" without that cap.
+        project: W is to be put back into [-1, 1] after every optimizer step, by `arithmos.constrain` or by
+            hand.
+        clip: the forward pass uses W clipped to [-1, 1]. Where W is projected too, that changes nothing.
+
+    Shape:
+        (*, in_features) to (*, out_features), for any leading axes.
+
+    Example:
+        >>> nau = NAU(3, 1)
+        >>> _ = nau.weight.data.copy_(torch.tensor([[1.0, 0.0, -1.0]]))
+        >>> nau(torch.tensor([5.0, 7.0, 3.0]))
+        tensor([2.], grad_fn=...)
+    """
+
+    parts = Leaf(Clamp(-1.0, 1.0), Sum(), INITS["released"], sparsity="signed")
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        init: str = "released",
+        project: bool = True,
+        clip: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        self.init, self.project, self.clip = init, project, clip
+        self.parts = Leaf(
+            Clamp(-1.0, 1.0, project, clip), Sum(), choose("init", init, INITS), sparsity="signed"
+        )
+        self.weight = matrix(out_features, in_features, device, dtype)
+        self.reset_parameters()
+
+    def weights(self) -> dict[str, Tensor]:
+        return {"weight": self.weight.clamp(-1, 1) if self.clip else self.weight}
+
+    def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        self.watch_range()
+        return nau(x, self.weight, clip=self.clip)
+
+
+unit = Unit(NAU, name="NAU", label="NAU", parts=NAU.parts, paper="madsen2020neural")
