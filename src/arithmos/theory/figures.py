@@ -1,0 +1,48 @@
+"""What the two figures without training draw (Madsen & Johansen 2020): loss curvature, expectation error."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._checks import check_positive, check_size
+from .moments import nac_mul_forward, uniform
+
+
+def loss_surface(w1: ArrayLike, w2: ArrayLike, epsilon: float) -> NDArray[np.float64]:
+    r"""Squared error of a NAC₊ → NAC• network with one free weight a layer, at x = (1, 1.2, 1.8, 2).
+
+    The target is :math:`(x_1 + x_2)(x_1 + x_2 + x_3 + x_4) = 13.2`, the layers are
+    :math:`W_1 = [[w_1, w_1, 0, 0], [w_1, w_1, w_1, w_1]]` and :math:`W_2 = [w_2, w_2]`, so
+
+    .. math:: L = \bigl((|2.2\,w_1| + \epsilon)^{w_2} (|6\,w_1| + \epsilon)^{w_2} - 13.2\bigr)^2
+
+    The paper's caption calls it RMS; it is the squared error, which the figure cuts at 500.
+
+    Shape:
+        w1 and w2 broadcast against each other, and so is the result.
+
+    >>> loss_surface([0.0, 1.0], 0.0, epsilon=0.1)
+    array([148.84, 148.84])
+    """
+    check_positive("epsilon", epsilon)
+    first = np.abs(np.asarray(w1, np.float64))
+    hidden = (2.2 * first + epsilon) * (6.0 * first + epsilon)
+    error: NDArray[np.float64] = hidden ** np.asarray(w2, np.float64) - 13.2
+    return error**2
+
+
+def nac_mul_expectation_error(
+    r_w: float, r_z: float, rng: np.random.Generator, *, draws: int = 100_000, epsilon: float = 1e-8
+) -> float:
+    r"""How far the expansion of E[z] for NAC• lies above its sampled value, for one input.
+
+    .. math:: 1 + \tfrac12 Var[w] \log(E[x] + \epsilon)^2 - \overline{(x + \epsilon)^w},
+        \qquad w \sim U[-r_w, r_w],\; x \sim U[0, r_z]
+
+    The paper says that its arithmetic data are so distributed; they are U[1, 2], with weights tanh·σ of
+    uniforms. ε is the figure's, a tenth of training's.
+    """
+    check_positive("epsilon", epsilon)
+    check_size("draws", draws)
+    estimate = nac_mul_forward(uniform(-r_w, r_w), uniform(0.0, r_z), fan_in=1, epsilon=epsilon).mean
+    w, x = rng.uniform(-r_w, r_w, draws), rng.uniform(0.0, r_z, draws)
+    return estimate - float(np.mean((x + epsilon) ** w))
