@@ -106,7 +106,9 @@ class Layer(nn.Module):
         """The sum of `functional.sparsity` over the stored weights that are regularized; 0 if none are."""
         total = next(self.parameters()).new_zeros(())
         if isinstance(self.parts, Leaf) and self.parts.sparsity != "none":
-            total = total + sparsity(self.weight, signed=self.parts.sparsity == "signed")
+            total = total + sparsity(
+                next(self.parameters(recurse=False)), signed=self.parts.sparsity == "signed"
+            )
         for child in self.children():
             if isinstance(child, Layer):
                 total = total + child.sparsity()

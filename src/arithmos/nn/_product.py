@@ -15,11 +15,8 @@ from torch.autograd.function import FunctionCtx
 from .._typing import Float
 from ._aggregate import at_least_single, check_input, full_precision
 
-WHOLE = 2**22
-"""Up to so many factors are multiplied in one piece."""
-
-PIECE = {"cpu": 2**18, "cuda": 2**24}
-"""Factors in one piece of a larger problem, about what the cache of the device holds."""
+PIECE = {"cpu": 2**19, "cuda": 2**24}
+"""How many factors are multiplied at a time: what a cache holds, on other devices enough to keep them busy."""
 
 
 def product(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float[Tensor, "*batch o"]:
@@ -36,10 +33,14 @@ def product(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float
     """
     check_input(x, weight)
     dtype, (x, weight) = at_least_single(x, weight)
-    if x.numel() * weight.shape[0] <= WHOLE or _transformed(x, weight):
+    if x.numel() * weight.shape[0] <= _piece(x) or _transformed(x, weight):
         return _whole(x, weight).to(dtype)
     z: Tensor = _Pieces.apply(x.reshape(-1, x.shape[-1]), weight)  # type: ignore[no-untyped-call]
     return z.view(*x.shape[:-1], weight.shape[0]).to(dtype)
+
+
+def _piece(x: Tensor) -> int:
+    return PIECE.get(x.device.type, PIECE["cuda"])
 
 
 def _transformed(x: Tensor, weight: Tensor) -> bool:
@@ -62,15 +63,13 @@ def _whole(x: Tensor, weight: Tensor) -> Tensor:
     return z.squeeze(-1)
 
 
-def _pieces(x: Tensor, weight: Tensor) -> int:
-    """Rows of x in one piece."""
-    return max(1, PIECE.get(x.device.type, PIECE["cuda"]) // weight.numel())
+def _transposed(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, int]:
+    """The input as [i, b, 1], the weights as [i, 1, o], and how many of b make a piece.
 
-
-def _factors(x: Tensor, weight: Tensor) -> Tensor:
-    """The factors with the axis of the inputs in front, so that halves of it are contiguous: [i, b, o]."""
-    w = weight.t().unsqueeze(1)  # [i, 1, o]
-    return torch.addcmul(1 - w, w, x.t().unsqueeze(-1))
+    With i in front, the halves of the factors are contiguous.
+    """
+    rows = max(1, _piece(x) // weight.numel())
+    return x.t().contiguous().unsqueeze(2), weight.t().contiguous().unsqueeze(1), rows
 
 
 def _others(factors: Tensor, grad: Tensor) -> Tensor:
@@ -98,9 +97,9 @@ class _Pieces(torch.autograd.Function):
     def forward(ctx: FunctionCtx, x: Tensor, weight: Tensor) -> Tensor:
         ctx.save_for_backward(x, weight)
         z = x.new_empty(len(x), len(weight))
-        rows = _pieces(x, weight)
-        for x_piece, z_piece in zip(torch.split(x, rows), torch.split(z, rows), strict=True):
-            f = _factors(x_piece, weight)
+        x, w, rows = _transposed(x, weight)
+        for x_piece, z_piece in zip(torch.split(x, rows, 1), torch.split(z, rows), strict=True):
+            f = torch.addcmul(1 - w, w, x_piece)  # [i, b, o]
             while (n := len(f)) > 1:
                 f[: n // 2].mul_(f[n - n // 2 :])
                 f = f[: n - n // 2]
@@ -111,15 +110,18 @@ class _Pieces(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
         if torch.is_grad_enabled():  # asked for a graph of the gradient
-            grads = torch.autograd.grad(
-                _whole(x, weight), (x, weight), grad, create_graph=True, allow_unused=True
-            )
-            return grads[0], grads[1]
-        grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight.t())
-        w, rows = weight.t().unsqueeze(-1), _pieces(x, weight)  # [i, o, 1]
+            inputs = [t.view_as(t) for t in (x, weight)]  # as views, one is not upstream of the other
+            z = _whole(*inputs)
+            wanted = [t for t in inputs if t.requires_grad]
+            grads = iter(torch.autograd.grad(z, wanted, grad, create_graph=True))
+            grad_x, grad_weight = (next(grads) if t.requires_grad else None for t in inputs)
+            return grad_x, grad_weight
+        x, w, rows = _transposed(x, weight)
+        gx, gw = torch.empty_like(x), torch.zeros_like(w)
         with full_precision(x.device):
-            for x_piece, g, out in zip(*(torch.split(t, rows) for t in (x, grad, grad_x)), strict=True):
-                others = _others(_factors(x_piece, weight), g)
-                out.copy_(torch.bmm(others, w).squeeze(-1).t())
-                grad_weight += torch.bmm((x_piece - 1).t().unsqueeze(1), others).squeeze(1)
-        return grad_x, grad_weight.t()
+            for start in range(0, len(grad), rows):
+                x_piece, g = x[:, start : start + rows], grad[start : start + rows]
+                others = _others(torch.addcmul(1 - w, w, x_piece), g)  # [i, b, o]
+                gx[:, start : start + rows] = torch.bmm(others, w.transpose(1, 2))
+                gw += torch.bmm((x_piece - 1).transpose(1, 2), others)
+        return gx.squeeze(2).t(), gw.squeeze(1).t()
