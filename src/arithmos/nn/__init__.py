@@ -23,6 +23,7 @@ from .nac_mul_sigma import NACMulSigma as NACMulSigma
 from .nalu import NALU as NALU
 from .nau import NAU as NAU
 from .nmu import NMU as NMU
+from .recurrent import Recurrent as Recurrent
 
 UNITS = Catalogue(
     "unit",

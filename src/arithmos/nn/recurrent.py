@@ -1,0 +1,77 @@
+r"""A unit as a recurrent cell: the state goes in beside the input, and the output is the next state.
+
+.. math:: h_t = \mathrm{unit}([x_t, h_{t-1}])
+"""
+
+import torch
+from torch import Tensor, nn
+
+from .._typing import Float
+from ._parts import Gate, Leaf, Sum
+
+
+class Recurrent(nn.Module):
+    r"""Applies a unit along a sequence, its own output fed back.
+
+    .. math:: h_t = \mathrm{unit}([x_t, h_{t-1}])
+
+    Args:
+        unit: a layer from `i + o` to `o` features: `NMU(2, 1)` accumulates one input feature.
+        initial: every element of the state before the first step. By default the identity of the unit's
+            aggregation: 1 for products and exp-log, 0 for sums; 0 for gated units too, which can be either.
+
+    Shape:
+        - input: :math:`(*, time, i)`, and a state :math:`(*, o)` where one is given
+        - output: :math:`(*, time, o)`, the state after every step
+
+    Example:
+        >>> from arithmos.nn import NMU
+        >>> cell = Recurrent(NMU(2, 1))
+        >>> _ = nn.init.ones_(cell.unit.weight)
+        >>> cell(torch.tensor([[2.0], [3.0], [4.0]])).squeeze(-1)
+        tensor([ 2.,  6., 24.], grad_fn=<SqueezeBackward1>)
+    """
+
+    def __init__(self, unit: nn.Module, *, initial: float | None = None) -> None:
+        super().__init__()
+        in_features, out_features = getattr(unit, "in_features", 0), getattr(unit, "out_features", 0)
+        if not 0 < out_features < in_features:
+            raise ValueError(
+                "unit must map input and state to the next state, from in_features to fewer out_features; "
+                f"{type(unit).__name__} has in_features={in_features}, out_features={out_features}"
+            )
+        self.input_size = in_features - out_features
+        self.state_size = out_features
+        self.unit = unit
+        self.initial = _identity(unit) if initial is None else float(initial)
+
+    def initial_state(self, x: Float[Tensor, "*batch time i"]) -> Float[Tensor, "*batch o"]:
+        """The state before the first step, for a sequence of this batch shape, type and device."""
+        return x.new_full((*x.shape[:-2], self.state_size), self.initial)
+
+    def step(self, x: Float[Tensor, "*batch i"], h: Float[Tensor, "*batch o"]) -> Float[Tensor, "*batch o"]:
+        """The next state."""
+        state: Tensor = self.unit(torch.cat([x, h], dim=-1))
+        return state
+
+    def forward(
+        self, x: Float[Tensor, "*batch time i"], h: Float[Tensor, "*batch o"] | None = None
+    ) -> Float[Tensor, "*batch time o"]:
+        if x.ndim < 2 or x.shape[-1] != self.input_size:
+            raise ValueError(f"x must be (*, time, {self.input_size}), got {tuple(x.shape)}")
+        h = self.initial_state(x) if h is None else h
+        states = [h := self.step(x_t, h) for x_t in x.unbind(-2)]
+        return torch.stack(states, dim=-2) if states else h.unsqueeze(-2)[..., :0, :]
+
+    def extra_repr(self) -> str:
+        return f"initial={self.initial:g}"
+
+
+def _identity(unit: nn.Module) -> float:
+    match getattr(unit, "parts", None):
+        case Gate():
+            return 0.0
+        case Leaf(aggregation=aggregation):
+            return 0.0 if isinstance(aggregation, Sum) else 1.0
+        case _:
+            raise ValueError(f"{type(unit).__name__} does not say what it is made of; give initial=")
