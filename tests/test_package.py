@@ -1,0 +1,66 @@
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+import arithmos
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(*command, **options):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def loaded_by(statement):
+    code = f"{statement}; import sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    return set(run(sys.executable, "-c", code).split())
+
+
+def test_import_loads_torch_and_numpy_only():
+    extra = loaded_by("import arithmos") - loaded_by("import torch, numpy.random") - sys.stdlib_module_names
+    assert extra == {"arithmos"}
+
+
+def test_every_public_name_is_there():
+    assert sorted(arithmos.__all__) == list(arithmos.__all__)
+    for name in arithmos.__all__:
+        assert hasattr(arithmos, name), name
+
+
+def test_is_typed():
+    assert resources.files("arithmos").joinpath("py.typed").is_file()
+
+
+def test_version_is_in_one_place():
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    source = ROOT / pyproject["tool"]["hatch"]["version"]["path"]
+    assert "version" not in pyproject["project"]
+    assert f'__version__ = "{arithmos.__version__}"' in source.read_text()
+
+
+@pytest.mark.slow
+def test_builds_what_installs_in_an_empty_environment(tmp_path):
+    run(sys.executable, "-m", "build", "--outdir", tmp_path / "dist", ROOT)
+    [wheel] = (tmp_path / "dist").glob("*.whl")
+    [sdist] = (tmp_path / "dist").glob("*.tar.gz")
+    assert "arithmos/py.typed" in zipfile.ZipFile(wheel).namelist()
+    with tarfile.open(sdist) as files:
+        packed = {name.partition("/")[2] for name in files.getnames()}
+    assert {"README.md", "docs/nmu.svg", "examples/ten_parameters.py", "tests/test_package.py"} <= packed
+
+    venv.create(tmp_path / "empty", with_pip=True)
+    python = tmp_path / "empty" / "bin" / "python"
+    use = "import arithmos, torch; arithmos.nn.NMU(2, 1)(torch.ones(3, 2)); print(arithmos.__version__)"
+    for package in (wheel, sdist):
+        run(python, "-m", "pip", "install", "-c", ROOT / "constraints.txt", package)
+        assert run(python, "-W", "error", "-c", use, cwd=tmp_path).strip() == arithmos.__version__
+        run(python, "-m", "pip", "uninstall", "--yes", "arithmos")
