@@ -1,0 +1,82 @@
+"""Means and medians that assume little: Student's t, and order statistics."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special, stats
+
+from .interval import Interval, sample, tail
+
+
+def student_t(x: ArrayLike, level: float = 0.95, low: float = -math.inf, high: float = math.inf) -> Interval:
+    """Sample mean ± t·s/√n, its bounds kept within [low, high].
+
+    Args:
+        x: the values, any number of them; none gives no estimate, one gives no bounds.
+        level: confidence level.
+        low, high: the range the mean is known to lie in.
+
+    Example:
+        >>> student_t([1.0, 2.0, 3.0])
+        Interval(estimate=2.0, low=-0.484..., high=4.484...)
+    """
+    x, alpha = sample(x), tail(level)
+    if x.size < 2:
+        return Interval(float(x[0]) if x.size else math.nan)
+    mean = float(x.mean())
+    half = -float(special.stdtrit(x.size - 1, alpha)) * float(x.std(ddof=1)) / math.sqrt(x.size)
+    return Interval(mean, min(max(mean - half, low), high), min(max(mean + half, low), high))
+
+
+def median(x: ArrayLike, level: float = 0.95) -> Interval:
+    """Sample median with the distribution-free interval between two order statistics.
+
+    x₍ᵣ₎ to x₍ₙ₊₁₋ᵣ₎ with the largest r for which P(Binomial(n, ½) < r) ≤ (1 − level)/2: at least `level`
+    whatever the distribution. Too few values (below six at 95 %) have no such r, and no bounds.
+
+    Args:
+        x: the values.
+        level: confidence level.
+
+    Example:
+        >>> median(range(1, 101))
+        Interval(estimate=50.5, low=40.0, high=61.0)
+    """
+    x, alpha = np.sort(sample(x)), tail(level)
+    if not x.size:
+        return Interval(math.nan)
+    below = special.bdtr(np.arange(x.size // 2), x.size, 0.5)  # P(B < r) for r = 1, 2, ...
+    return _between(x, int(np.count_nonzero(below <= alpha)))
+
+
+def median_prediction(x: ArrayLike, n: int, level: float = 0.95) -> Interval:
+    """Sample median with the distribution-free interval for the median of `n` further values.
+
+    To compare with a median of which nothing but its number of values is known. Of n further values the
+    number below x₍ᵣ₎ is beta-binomial(n, r, |x| + 1 − r); bounds x₍ᵣ₎ and its mirror image with the largest r
+    for which the new median falls below with probability at most (1 − level)/2.
+
+    Args:
+        x: the values at hand.
+        n: how many further values the other median is of.
+        level: probability that the other median lies within the bounds.
+
+    Example:
+        >>> median_prediction(range(1, 101), 100)
+        Interval(estimate=50.5, low=36.0, high=65.0)
+    """
+    x, alpha = np.sort(sample(x)), tail(level)
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    if not x.size:
+        return Interval(math.nan)
+    r = np.arange(1, x.size // 2 + 1)
+    below = stats.betabinom.sf((n + 1) // 2 - 1, n, r, x.size + 1 - r)
+    return _between(x, int(np.count_nonzero(below <= alpha)))
+
+
+def _between(ordered: np.ndarray[tuple[int], np.dtype[np.float64]], r: int) -> Interval:
+    """Median of an ordered sample, bounded by its r-th values from either end (r = 0: no bounds)."""
+    estimate = float(np.median(ordered))
+    return Interval(estimate, float(ordered[r - 1]), float(ordered[-r])) if r else Interval(estimate)

@@ -1,0 +1,80 @@
+"""Success rates: k solved runs of n."""
+
+import math
+
+import numpy as np
+from scipy import special, stats
+
+from .interval import Interval, tail
+
+
+def _check_counts(k: int, n: int, names: str) -> None:
+    if not 0 <= k <= n:
+        raise ValueError(f"{names} must satisfy 0 <= k <= n, got k = {k} and n = {n}")
+
+
+def wilson(k: int, n: int, level: float = 0.95) -> Interval:
+    """Rate k/n with Wilson's score interval, without continuity correction.
+
+    The rates p not rejected by the score test: |k/n − p| ≤ z √(p(1 − p)/n).
+
+    Args:
+        k: successes.
+        n: trials; with none there is nothing to show.
+        level: confidence level.
+
+    Example:
+        >>> wilson(98, 100)
+        Interval(estimate=0.98, low=0.92998..., high=0.99449...)
+    """
+    _check_counts(k, n, "k and n")
+    z = -float(special.ndtri(tail(level)))
+    if n == 0:
+        return Interval(math.nan)
+    rate = k / n
+    center = (k + z * z / 2) / (n + z * z)
+    half = z / (n + z * z) * math.sqrt(k * (n - k) / n + z * z / 4)
+    # At the ends the exact bound is the end itself, which rounding would miss by 1e-17.
+    return Interval(rate, 0.0 if k == 0 else center - half, 1.0 if k == n else center + half)
+
+
+def rate_difference(k1: int, n1: int, k2: int, n2: int, level: float = 0.95) -> Interval:
+    """Difference k1/n1 − k2/n2 with Newcombe's interval, made of the two Wilson intervals.
+
+    d − √((p₁ − l₁)² + (u₂ − p₂)²) to d + √((u₁ − p₁)² + (p₂ − l₂)²), the independent errors of the two
+    rates added as variances are. Nothing to show when either rate has no trials.
+
+    Args:
+        k1, n1: successes and trials of the first.
+        k2, n2: successes and trials of the second.
+        level: confidence level.
+
+    Example:
+        >>> rate_difference(56, 70, 48, 80)
+        Interval(estimate=0.2..., low=0.0524..., high=0.3338...)
+    """
+    one, two = wilson(k1, n1, level), wilson(k2, n2, level)
+    if one.is_empty or two.is_empty:
+        return Interval(math.nan)
+    difference = one.estimate - two.estimate
+    return Interval(
+        difference,
+        difference - math.hypot(one.estimate - one.low, two.high - two.estimate),
+        difference + math.hypot(one.high - one.estimate, two.estimate - two.low),
+    )
+
+
+def fisher_exact(k1: int, n1: int, k2: int, n2: int) -> float:
+    """Two-sided p-value of Fisher's exact test that k1 of n1 and k2 of n2 have one rate.
+
+    Args:
+        k1, n1: successes and trials of the first.
+        k2, n2: successes and trials of the second.
+
+    Example:
+        >>> round(fisher_exact(98, 100, 31, 100), 3)
+        0.0
+    """
+    _check_counts(k1, n1, "k1 and n1")
+    _check_counts(k2, n2, "k2 and n2")
+    return float(stats.fisher_exact(np.array([[k1, n1 - k1], [k2, n2 - k2]]))[1])
