@@ -12,9 +12,7 @@ from ._parts import EPSILON
 
 def check_input(x: Tensor, weight: Tensor) -> None:
     if not x.is_floating_point():
-        raise TypeError(
-            f"the input must be a floating-point tensor, got {x.dtype}; convert it, e.g. with x.float()"
-        )
+        raise TypeError(f"the input must be a floating-point tensor, got {x.dtype}; convert it, e.g. with x.float()")
     if x.dim() == 0 or x.shape[-1] != weight.shape[-1]:
         raise ValueError(
             f"the last axis of the input must have size in_features = {weight.shape[-1]}, "

@@ -106,9 +106,7 @@ class Layer(nn.Module):
         """The sum of `functional.sparsity` over the stored weights that are regularized; 0 if none are."""
         total = next(self.parameters()).new_zeros(())
         if isinstance(self.parts, Leaf) and self.parts.sparsity != "none":
-            total = total + sparsity(
-                next(self.parameters(recurse=False)), signed=self.parts.sparsity == "signed"
-            )
+            total = total + sparsity(next(self.parameters(recurse=False)), signed=self.parts.sparsity == "signed")
         for child in self.children():
             if isinstance(child, Layer):
                 total = total + child.sparsity()
@@ -139,9 +137,7 @@ class Layer(nn.Module):
         seen, version = self._version_seen, weight._version
         if seen <= version < 2 * max(seen, 1):
             return
-        if torch._C._get_tracing_state() is not None or (
-            weight.is_cuda and torch.cuda.is_current_stream_capturing()
-        ):
+        if torch._C._get_tracing_state() is not None or (weight.is_cuda and torch.cuda.is_current_stream_capturing()):
             return
         self._version_seen = version
         low, high = torch.aminmax(weight.detach())

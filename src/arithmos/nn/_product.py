@@ -16,7 +16,7 @@ from .._typing import Float
 from ._aggregate import at_least_single, check_input, full_precision
 
 PIECE = {"cpu": 2**19, "cuda": 2**24}
-"""How many factors are multiplied at a time: what a cache holds, on other devices enough to keep them busy."""
+"""How many factors are multiplied at a time: what a cache holds, elsewhere enough to keep a device busy."""
 
 
 def product(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float[Tensor, "*batch o"]:
@@ -33,7 +33,7 @@ def product(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float
     """
     check_input(x, weight)
     dtype, (x, weight) = at_least_single(x, weight)
-    if x.numel() * weight.shape[0] <= _piece(x) or _transformed(x, weight):
+    if _transformed(x, weight) or x.numel() * weight.shape[0] <= _piece(x):
         return _whole(x, weight).to(dtype)
     z: Tensor = _Pieces.apply(x.reshape(-1, x.shape[-1]), weight)  # type: ignore[no-untyped-call]
     return z.view(*x.shape[:-1], weight.shape[0]).to(dtype)

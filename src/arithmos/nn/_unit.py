@@ -4,13 +4,14 @@ import fnmatch
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from torch import nn
 
 from ._parts import Parts
 
 
+@runtime_checkable
 class Named(Protocol):
     """Anything with a name."""
 

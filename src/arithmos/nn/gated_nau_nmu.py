@@ -72,6 +72,4 @@ class GatedNAUNMU(Layer):
         return mix(self.gate_value(x), self.add(x), self.mul(x))
 
 
-unit = Unit(
-    GatedNAUNMU, name="GatedNAUNMU", label="Gated NAU/NMU", parts=GatedNAUNMU.parts, paper="madsen2020neural"
-)
+unit = Unit(GatedNAUNMU, name="GatedNAUNMU", label="Gated NAU/NMU", parts=GatedNAUNMU.parts, paper="madsen2020neural")

@@ -74,9 +74,7 @@ class NALU(Layer):
         super().__init__(in_features, out_features)
         self.shared, self.init = shared, init
         self.add = NACAdd(in_features, out_features, init=init, device=device, dtype=dtype)
-        self.mul = (
-            None if shared else NACMul(in_features, out_features, init=init, device=device, dtype=dtype)
-        )
+        self.mul = None if shared else NACMul(in_features, out_features, init=init, device=device, dtype=dtype)
         self.gate = SigmoidGate(in_features, out_features, device=device, dtype=dtype)
         add = self.add.parts
         self.parts = Gate(add, replace(add, aggregation=ExpLog()), shared)

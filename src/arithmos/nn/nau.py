@@ -18,9 +18,7 @@ from ._unit import Unit
 INITS = {"released": GlorotUniform(cap=0.5), "paper": GlorotUniform()}
 
 
-def nau(
-    x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: bool = True
-) -> Float[Tensor, "*batch o"]:
+def nau(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: bool = True) -> Float[Tensor, "*batch o"]:
     """Weighted sums of the inputs, with the weights clipped to [-1, 1] unless told not to."""
     return linear(x, weight.clamp(-1, 1) if clip else weight)
 
@@ -62,9 +60,7 @@ class NAU(Layer):
     ) -> None:
         super().__init__(in_features, out_features)
         self.init, self.project, self.clip = init, project, clip
-        self.parts = Leaf(
-            Clamp(-1.0, 1.0, project, clip), Sum(), choose("init", init, INITS), sparsity="signed"
-        )
+        self.parts = Leaf(Clamp(-1.0, 1.0, project, clip), Sum(), choose("init", init, INITS), sparsity="signed")
         self.weight = matrix(out_features, in_features, device, dtype)
         self.reset_parameters()
 

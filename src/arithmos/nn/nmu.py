@@ -20,9 +20,7 @@ from ._unit import Unit
 INITS = {"released": Uniform(0.25, 0.75), "paper": Uniform((1 - math.sqrt(3)) / 2, (1 + math.sqrt(3)) / 2)}
 
 
-def nmu(
-    x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: bool = True
-) -> Float[Tensor, "*batch o"]:
+def nmu(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: bool = True) -> Float[Tensor, "*batch o"]:
     """Products of the inputs that the weights select; weights are clipped to [0, 1] unless told not to."""
     return product(x, weight.clamp(0, 1) if clip else weight)
 
@@ -65,9 +63,7 @@ class NMU(Layer):
     ) -> None:
         super().__init__(in_features, out_features)
         self.init, self.project, self.clip = init, project, clip
-        self.parts = Leaf(
-            Clamp(0.0, 1.0, project, clip), Product(), choose("init", init, INITS), sparsity="unsigned"
-        )
+        self.parts = Leaf(Clamp(0.0, 1.0, project, clip), Product(), choose("init", init, INITS), sparsity="unsigned")
         self.weight = matrix(out_features, in_features, device, dtype)
         self.reset_parameters()
 

@@ -1,0 +1,366 @@
+"""What a unit promises, as checks that any layer can be put through: ours, and yours.
+
+`check_unit(MyUnit)` runs them all. In a test suite, one test a check says more:
+
+    @pytest.mark.parametrize("check", arithmos.testing.CONTRACT, ids=lambda check: check.__name__)
+    def test_contract(check):
+        check(MyUnit)
+
+A check that fails raises `AssertionError` and says what to change. One that cannot run here, for want of a
+package, raises `unittest.SkipTest`, which pytest shows as skipped.
+"""
+
+import copy
+import importlib
+import importlib.util
+import io
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import cast
+from unittest import SkipTest
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad, stack_module_state, vmap
+
+from . import functional
+from .nn import Clamp, ExpLog, Gate, Leaf, Product, Sigmoid, Sum, TanhSigmoid, Unit
+
+IN, OUT, BATCH = 4, 3, 5
+
+Checked = Unit | Callable[..., nn.Module]
+
+
+def check_unit(unit: Checked) -> dict[str, str]:
+    """Put a unit through the whole contract.
+
+    Args:
+        unit: a `Unit`, or the class of a layer.
+
+    Returns:
+        By the name of the check, "passed" or why it was skipped.
+
+    Example:
+        >>> from arithmos.nn import NMU
+        >>> check_unit(NMU)["check_shapes"]
+        'passed'
+    """
+    results = {}
+    for check in CONTRACT:
+        try:
+            check(unit)
+            results[check.__name__] = "passed"
+        except SkipTest as skipped:
+            results[check.__name__] = f"skipped: {skipped}"
+    return results
+
+
+def check_shapes(unit: Checked) -> None:
+    """The last axis goes from in_features to out_features, all others are a batch of independent rows."""
+    advice = "treat the last axis as features and any others as a batch, e.g. x @ weight.T"
+    layer = _build(unit)
+    x = _input(2, BATCH, IN)
+    with _expect(unit, "forward with two leading axes", advice):
+        z = layer(x)
+        _equal(z.shape, (2, BATCH, OUT))
+    with _expect(unit, "forward of one row at a time", advice):
+        _close(torch.stack([torch.stack([layer(row) for row in rows]) for rows in x]), z)
+
+
+def check_empty_batch(unit: Checked) -> None:
+    """No rows in, no rows out, and a backward pass."""
+    layer = _build(unit)
+    with _expect(unit, "forward of no rows", "let the number of rows be 0: no loop, no statistic over the batch"):
+        z = layer(_input(0, IN))
+        _equal(z.shape, (0, OUT))
+        z.sum().backward()
+
+
+def check_dtype(unit: Checked) -> None:
+    """`dtype` is the type of all parameters, outputs and gradients."""
+    advice = "take dtype=None as an argument, give it to torch.empty, and make no float32 constants in forward"
+    for dtype in (torch.float32, torch.float64):
+        with _expect(unit, f"dtype={dtype}", advice):
+            layer = _build(unit, dtype=dtype)
+            for name, parameter in layer.named_parameters():
+                _equal(parameter.dtype, dtype, name)
+            z = layer(_input(BATCH, IN, dtype=dtype))
+            _equal(z.dtype, dtype, "output")
+            z.sum().backward()
+            for name, parameter in layer.named_parameters():
+                _equal(None if parameter.grad is None else parameter.grad.dtype, dtype, f"gradient of {name}")
+
+
+def check_device(unit: Checked) -> None:
+    """`device` is where all parameters are; "meta", where there are shapes and no values, is one."""
+    advice = "take device=None as an argument, give it to torch.empty, and decide nothing by a value in forward"
+    for device in ("cpu", "meta"):
+        with _expect(unit, f"device={device!r}", advice):
+            layer = _build(unit, device=device)
+            for name, parameter in layer.named_parameters():
+                _equal(parameter.device.type, device, name)
+            _equal(layer(_input(BATCH, IN).to(device)).shape, (BATCH, OUT))
+
+
+def check_autocast(unit: Checked) -> None:
+    """bfloat16 autocast changes little, and nothing at all where the output is an exponential or a product."""
+    layer, x = _build(unit), _input(BATCH, IN)
+    parts = _record(unit).parts
+    exact = isinstance(parts, Leaf) and isinstance(parts.aggregation, ExpLog | Product)
+    advice = "turn autocast off around logarithms and products, and compute them in float32"
+    with _expect(unit, "forward and backward under bfloat16 autocast", advice):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            z = layer(x)
+        z.float().sum().backward()
+        if exact:
+            _close(z, layer(x))
+        else:
+            _close(z.float(), layer(x), rtol=0.05, atol=0.05)
+
+
+def check_state_dict(unit: Checked) -> None:
+    """All that decides the output is in `state_dict`, and survives a file."""
+    layer, other, x = _build(unit), _build(unit), _input(BATCH, IN)
+    with _expect(unit, "state_dict round trip", "keep all state in parameters and registered buffers"):
+        file = io.BytesIO()
+        torch.save(layer.state_dict(), file)
+        file.seek(0)
+        other.load_state_dict(torch.load(file, weights_only=True))
+        _close(other(x), layer(x))
+
+
+def check_copies(unit: Checked) -> None:
+    """`copy.deepcopy` and `pickle` make equal layers that share nothing."""
+    layer, x = _build(unit), _input(BATCH, IN)
+    advice = "define the class at the top of a module, and keep no lambdas, hooks or open files in the layer"
+    for name, duplicate in (("deepcopy", copy.deepcopy), ("pickle", _pickled)):
+        with _expect(unit, name, advice):
+            twin = duplicate(layer)
+            _close(twin(x), layer(x))
+            for (parameter_name, a), b in zip(twin.named_parameters(), layer.parameters(), strict=True):
+                if a.data_ptr() == b.data_ptr():
+                    raise AssertionError(f"{parameter_name} is shared with the copy")
+
+
+def check_compile(unit: Checked) -> None:
+    """`torch.compile(fullgraph=True)` sees one graph, forward and backward.
+
+    Its backend is "aot_eager": it traces all that the default one does, and needs no C++ compiler.
+    """
+    layer, x = _build(unit), _input(BATCH, IN)
+    torch.compiler.reset()
+    advice = "keep forward free of Python that depends on values, and of calls that torch cannot trace"
+    with _expect(unit, "torch.compile(fullgraph=True)", advice):
+        z = torch.compile(layer, fullgraph=True, backend="aot_eager")(x)
+        _close(z, layer(x))
+        z.sum().backward()
+
+
+def check_vmap(unit: Checked) -> None:
+    """`torch.func.vmap` over stacked parameters trains many layers at once."""
+    layers = [_build(unit) for _ in range(3)]
+    x = _input(BATCH, IN)
+    advice = "change nothing in place in forward, decide nothing by a value, and read parameters as attributes"
+
+    def loss(state: tuple[dict[str, Tensor], dict[str, Tensor]]) -> Tensor:
+        z: Tensor = functional_call(layers[0], state, (x,))
+        return z.sum()
+
+    with _expect(unit, "torch.func.vmap over stacked parameters", advice):
+        state = stack_module_state(layers)
+        outputs = vmap(lambda state: functional_call(layers[0], state, (x,)))(state)
+        _close(outputs, torch.stack([layer(x) for layer in layers]))
+        gradients, _ = vmap(grad(loss))(state)
+        for name, gradient in gradients.items():
+            each = [torch.autograd.grad(layer(x).sum(), layer.get_parameter(name))[0] for layer in layers]
+            _close(gradient, torch.stack(each))
+
+
+def check_export(unit: Checked) -> None:
+    """`torch.export` gives a program for any number of rows."""
+    layer, x = _build(unit).eval(), _input(BATCH, IN)
+    advice = "keep forward free of Python that depends on values or on the number of rows"
+    with _expect(unit, "torch.export", advice):
+        program = torch.export.export(layer, (x,), dynamic_shapes=({0: torch.export.Dim("batch")},))
+        more = _input(2 * BATCH, IN)
+        _close(program.module()(more), layer(more))
+
+
+def check_onnx(unit: Checked) -> None:
+    """The ONNX export, run by onnxruntime, gives the same numbers to 1e-5."""
+    for package in ("onnx", "onnxscript", "onnxruntime"):
+        if importlib.util.find_spec(package) is None:
+            raise SkipTest(f"{package} is not installed")
+    onnxruntime = importlib.import_module("onnxruntime")
+    layer, x = _build(unit).eval(), _input(BATCH, IN)
+    advice = "build forward from operators that ONNX has"
+    with _expect(unit, "torch.onnx.export", advice), warnings.catch_warnings():
+        # The exporter's own: what it calls in torch and in Python was deprecated after it was written.
+        warnings.filterwarnings("ignore", message=".*LeafSpec", category=FutureWarning)
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        program = cast(torch.onnx.ONNXProgram, torch.onnx.export(layer, (x,), dynamo=True, verbose=False))
+        session = onnxruntime.InferenceSession(program.model_proto.SerializeToString())
+        (z,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+        _close(torch.from_numpy(z), layer(x), rtol=1e-5, atol=1e-5)
+
+
+def check_reset(unit: Checked) -> None:
+    """`reset_parameters(generator)` repeats itself, and leaves the global generator alone."""
+    layer = _build(unit)
+    advice = "take generator=None as an argument, and give it to every random filler"
+
+    def start(seed: int) -> list[Tensor]:
+        layer.reset_parameters(torch.Generator().manual_seed(seed))  # type: ignore[operator]
+        return [parameter.detach().clone() for parameter in layer.parameters()]
+
+    with _expect(unit, "reset_parameters(generator)", advice):
+        before = torch.get_rng_state()
+        first, other, again = start(1), start(2), start(1)
+        if not torch.equal(before, torch.get_rng_state()):
+            raise AssertionError("the global generator was used")
+        for a, b in zip(first, again, strict=True):
+            _close(a, b, rtol=0, atol=0)
+        if all(torch.equal(a, b) for a, b in zip(first, other, strict=True)):
+            raise AssertionError("two seeds gave the same parameters")
+
+
+def check_parts(unit: Checked) -> None:
+    """The declared parts describe the layer: its parameters in order, their start and range, and its output.
+
+    The fused engines know a unit by its parts only. A unit that declares none is not checked.
+    """
+    parts = _record(unit).parts
+    if parts is None:
+        raise SkipTest("the unit declares no parts")
+    layer, x = _build(unit), _input(BATCH, IN)
+    advice = "declare the parts that forward is made of, or parts=None"
+    leaves = [parts] if isinstance(parts, Leaf) else [parts.add] if parts.shared else [parts.add, parts.mul]
+    with _expect(unit, "parameters named by the parts", advice):
+        gate = [] if isinstance(parts, Leaf) else [(OUT, IN)]
+        _equal([tuple(p.shape) for p in layer.parameters()], [s for leaf in leaves for s in _shapes(leaf)] + gate)
+    with _expect(unit, "output computed from the parts", advice):
+        _close(_evaluate(parts, list(layer.parameters()), x), layer(x))
+    with _expect(unit, "initial values drawn by the parts", advice):
+        expected, generator = copy.deepcopy(layer), torch.Generator().manual_seed(1)
+        layer.reset_parameters(torch.Generator().manual_seed(1))  # type: ignore[operator]
+        inits = [leaf.init for leaf in leaves for shape in _shapes(leaf) if len(shape) == 2]
+        inits += [parts.init] if isinstance(parts, Gate) else []
+        for parameter in expected.parameters():
+            nn.init.zeros_(parameter) if parameter.dim() == 1 else inits.pop(0).draw_(parameter, generator)
+        for a, b in zip(layer.parameters(), expected.parameters(), strict=True):
+            _close(a, b, rtol=0, atol=0)
+    clamps = [leaf.map for leaf in leaves if isinstance(leaf.map, Clamp) and leaf.map.project]
+    with _expect(unit, "bounds() named by the parts", "return the range of every parameter with a projected Clamp"):
+        bounds = layer.bounds() if hasattr(layer, "bounds") else {}  # type: ignore[operator]
+        _equal(list(bounds.values()), [(clamp.low, clamp.high) for clamp in clamps])
+        for name in bounds:
+            layer.get_parameter(name)
+
+
+def check_nan(unit: Checked) -> None:
+    """NaN in a row of the input is NaN in that row of the output, and in no other."""
+    layer, x = _build(unit), _input(BATCH, IN)
+    x[1, 2] = torch.nan
+    with _expect(unit, "forward with NaN in one row", "let NaN through; replace no values and mix no rows"):
+        z = layer(x)
+        if not z[1].isnan().all():
+            raise AssertionError(f"its output is {z[1].tolist()}")
+        if z[[0, 2, 3, 4]].isnan().any():
+            raise AssertionError("NaN spread to other rows")
+
+
+CONTRACT: tuple[Callable[[Checked], None], ...] = (
+    check_shapes,
+    check_empty_batch,
+    check_dtype,
+    check_device,
+    check_autocast,
+    check_state_dict,
+    check_copies,
+    check_compile,
+    check_vmap,
+    check_export,
+    check_onnx,
+    check_reset,
+    check_parts,
+    check_nan,
+)
+"""The checks, in the order in which `check_unit` runs them."""
+
+
+def _record(unit: Checked) -> Unit:
+    if isinstance(unit, Unit):
+        return unit
+    name = getattr(unit, "__name__", repr(unit))
+    return Unit(unit, name=name, label=name, parts=getattr(unit, "parts", None))
+
+
+def _build(unit: Checked, **options: object) -> nn.Module:
+    advice = "its class must take (in_features, out_features, *, device=None, dtype=None)"
+    with _expect(unit, f"construction with {options or 'two sizes'}", advice):
+        layer = _record(unit).build(IN, OUT, **options)
+        if not isinstance(layer, nn.Module):
+            raise AssertionError(f"got {type(layer).__name__} instead of a torch.nn.Module")
+        if not callable(getattr(layer, "reset_parameters", None)):
+            raise AssertionError("it has no method reset_parameters(generator=None)")
+    return layer
+
+
+def _input(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Values in [0.5, 2], the same on every call: inside the domain of most formulas."""
+    generator = torch.Generator().manual_seed(7)
+    return torch.rand(shape, generator=generator, dtype=dtype) * 1.5 + 0.5
+
+
+@contextmanager
+def _expect(unit: Checked, what: str, advice: str) -> Iterator[None]:
+    """Any error inside becomes an `AssertionError` that names the unit, what was tried, and the remedy."""
+    try:
+        yield
+    except Exception as error:
+        raise AssertionError(f"{_record(unit).name}: {what}: {error}\nTo pass: {advice}.") from error
+
+
+def _pickled(layer: nn.Module) -> nn.Module:
+    twin: nn.Module = pickle.loads(pickle.dumps(layer))
+    return twin
+
+
+def _equal(found: object, expected: object, what: str = "result") -> None:
+    if found != expected:
+        raise AssertionError(f"{what} is {found}, expected {expected}")
+
+
+def _close(found: Tensor, expected: Tensor, rtol: float = 1e-5, atol: float = 1e-6) -> None:
+    torch.testing.assert_close(found, expected, rtol=rtol, atol=atol)
+
+
+def _shapes(leaf: Leaf) -> list[tuple[int, ...]]:
+    matrices = 2 if isinstance(leaf.map, TanhSigmoid) else 1
+    return [(OUT, IN)] * matrices + ([(OUT,)] if leaf.bias else [])
+
+
+def _evaluate(parts: Leaf | Gate, parameters: list[nn.Parameter], x: Tensor) -> Tensor:
+    """The output by the definition of the parts."""
+    if isinstance(parts, Leaf):
+        return _leaf(parts, parameters, x)
+    count = len(_shapes(parts.add))
+    add, mul = parameters[:count], parameters[:count] if parts.shared else parameters[count:-1]
+    return functional.mix(functional.gate(x, parameters[-1]), _leaf(parts.add, add, x), _leaf(parts.mul, mul, x))
+
+
+def _leaf(leaf: Leaf, parameters: list[nn.Parameter], x: Tensor) -> Tensor:
+    weight: Tensor = parameters[0]
+    if isinstance(leaf.map, TanhSigmoid):
+        weight = functional.nac_weight(parameters[0], parameters[1])
+    elif isinstance(leaf.map, Sigmoid):
+        weight = weight.sigmoid()
+    elif isinstance(leaf.map, Clamp) and leaf.map.clip:
+        weight = weight.clamp(leaf.map.low, leaf.map.high)
+    if isinstance(leaf.aggregation, Sum):
+        z = functional.linear(x, weight, parameters[-1] if leaf.bias else None)
+    else:
+        z = functional.exp_log(x, weight) if isinstance(leaf.aggregation, ExpLog) else functional.product(x, weight)
+    return z if leaf.activation == "none" else z.clamp(0, 6) if leaf.activation == "relu6" else z.relu()

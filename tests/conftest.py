@@ -1,0 +1,43 @@
+"""Shapes in the annotations of `arithmos.nn` are checked in every test, where jaxtyping is installed."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+try:
+    import jaxtyping
+except ImportError:
+    jaxtyping = None
+else:
+    jaxtyping.install_import_hook("arithmos.nn", "beartype.beartype")
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--golden", action="store_true", help="write the golden files instead of comparing with them")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compares a text with a golden file, or writes it."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8"), f"{path} differs; `make golden` writes it anew"
+
+    return compare
+
+
+@pytest.fixture
+def shapes_unchecked() -> Iterator[None]:
+    """The package as its users have it: our own messages for bad input, and code that torch.compile can trace."""
+    if jaxtyping is not None:
+        jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    if jaxtyping is not None:
+        jaxtyping.config.update("jaxtyping_disable", False)

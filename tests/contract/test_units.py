@@ -1,0 +1,14 @@
+"""Every unit of the catalogue keeps the contract."""
+
+import pytest
+
+from arithmos.nn import UNITS
+from arithmos.testing import CONTRACT, check_compile
+
+
+@pytest.mark.parametrize("check", CONTRACT, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("unit", UNITS.values(), ids=lambda unit: unit.name)
+def test_contract(unit, check, request):
+    if check is check_compile:
+        request.getfixturevalue("shapes_unchecked")  # torch cannot trace the checker of shapes
+    check(unit)
