@@ -1,0 +1,210 @@
+"""A table of words, and the ways to write it down: aligned text, Markdown, LaTeX with booktabs, HTML."""
+
+import html
+import json
+import math
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+Format = Literal["text", "markdown", "latex", "html", "json"]
+
+_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_PLAIN = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+_MATHS = {"·": r" \cdot ", "−": "-", "×": r"\times ", "√z": r"\sqrt{z}", "∪": r" \cup ", "∞": r"\infty ", "%": r"\%"}
+_WORDS = {
+    **{character: "\\" + character for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "•": r"$_{\bullet}$",
+    "₊": r"$_{+}$",
+    "σ": r"$\sigma$",
+    "−": r"$-$",
+    "·": r"$\cdot$",
+    "½": r"$\frac{1}{2}$",
+    "—": "---",
+    "…": r"\ldots{}",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A place of a table.
+
+    Args:
+        value: what stands there.
+        plus, minus: how far its interval reaches up and down.
+        best: the best of its group.
+        maths: it is a number or a symbol, not words.
+    """
+
+    value: str = ""
+    plus: str = ""
+    minus: str = ""
+    best: bool = False
+    maths: bool = False
+
+    @property
+    def plain(self) -> str:
+        """The cell in a line."""
+        return f"{self.value} +{self.plus} −{self.minus}" if self.plus else self.value
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of words.
+
+    Args:
+        title: what it shows.
+        header: names of its columns.
+        groups: rows that belong together.
+        notes: what a reader should know.
+    """
+
+    title: str
+    header: Sequence[str]
+    groups: Sequence[Sequence[Sequence[Cell]]]
+    notes: Sequence[str] = ()
+
+    def write(self, format: Format) -> str:
+        """The table in one of `FORMATS`."""
+        return FORMATS[format](self)
+
+
+def percent(value: float) -> str:
+    """A share in whole percents."""
+    return f"{100 * value:.0f}%"
+
+
+def scientific(value: float) -> str:
+    """A number as the paper prints it.
+
+    Example:
+        >>> scientific(1_430_000), scientific(4.2e-7)
+        ('1.4·10⁶', '4.2·10⁻⁷')
+    """
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "∞"
+    mantissa, _, exponent = f"{value:.1e}".partition("e")
+    return f"{mantissa}·10{str(int(exponent)).translate(_SUPERSCRIPT)}".replace("-", "−")
+
+
+def to_json(frame: pd.DataFrame) -> str:
+    """A list of rows; what is not known, or not finite, is null."""
+    known = frame.replace([np.inf, -np.inf], np.nan).astype(object)
+    rows = known.where(known.notna(), None).to_dict("records")
+    return json.dumps(rows, ensure_ascii=False, indent=1, default=_plain)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} has no place in JSON")
+
+
+def text(grid: Grid) -> str:
+    """Aligned columns."""
+    cells = [[[cell.plain for cell in row] for row in group] for group in grid.groups]
+    lines = [list(grid.header), *[row for group in cells for row in group]]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+
+    def line(row: Sequence[str]) -> str:
+        return "  ".join(f"{value:<{width}}" for value, width in zip(row, widths, strict=True)).rstrip()
+
+    rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
+    body = [text for group in cells for text in ("", *map(line, group))][1:]
+    notes = [textwrap.fill(note, max(80, len(rule))) for note in grid.notes]
+    return "\n".join([grid.title, "", line(list(grid.header)), rule, *body, rule, *notes])
+
+
+def markdown(grid: Grid) -> str:
+    """A pipe table."""
+
+    def cell(cell: Cell) -> str:
+        shown = cell.plain.replace(cell.value, f"**{cell.value}**", 1) if cell.best else cell.plain
+        return shown.replace("|", r"\|")
+
+    def line(values: Sequence[str]) -> str:
+        return f"| {' | '.join(values)} |"
+
+    rows = [line([cell(c) for c in row]) for group in grid.groups for row in group]
+    notes = [f"\n{note}" for note in grid.notes]
+    return "\n".join([f"**{grid.title}**", "", line(grid.header), line(["---"] * len(grid.header)), *rows, *notes])
+
+
+def latex(grid: Grid) -> str:
+    """A tabular in the manner of booktabs."""
+
+    def cell(cell: Cell) -> str:
+        if not (cell.maths and cell.value):
+            return rf"\textbf{{{_words(cell.value)}}}" if cell.best else _words(cell.value)
+        value = rf"\mathbf{{{_maths(cell.value)}}}" if cell.best else _maths(cell.value)
+        return f"${{{value}}}^{{+{_maths(cell.plus)}}}_{{-{_maths(cell.minus)}}}$" if cell.plus else f"${value}$"
+
+    def line(values: Sequence[str]) -> str:
+        return " & ".join(values) + r" \\"
+
+    groups = ["\n".join(line([cell(c) for c in row]) for row in group) for group in grid.groups]
+    return "\n".join(
+        [
+            f"% {grid.title}",
+            *[f"% {note}" for note in grid.notes],
+            rf"\begin{{tabular}}{{{'l' * len(grid.header)}}}",
+            r"\toprule",
+            line([_words(name) for name in grid.header]),
+            r"\midrule",
+            "\n\\midrule\n".join(groups),
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+    )
+
+
+def _words(value: str) -> str:
+    return "".join(_WORDS.get(character, character) for character in value)
+
+
+def _maths(value: str) -> str:
+    for symbol, command in _MATHS.items():
+        value = value.replace(symbol, command)
+    return re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+", lambda power: f"^{{{power[0].translate(_PLAIN)}}}", value).strip()
+
+
+def as_html(grid: Grid) -> str:
+    """A table element with its caption, and a paragraph of notes."""
+
+    def cell(cell: Cell) -> str:
+        value = html.escape(cell.value)
+        value = f"<strong>{value}</strong>" if cell.best else value
+        bounds = (
+            f' <span class="bounds">+{html.escape(cell.plus)} −{html.escape(cell.minus)}</span>' if cell.plus else ""
+        )
+        return f"<td>{value}{bounds}</td>"
+
+    header = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in grid.header)
+    bodies = [
+        "\n".join(["<tbody>", *[f"<tr>{''.join(cell(c) for c in row)}</tr>" for row in group], "</tbody>"])
+        for group in grid.groups
+    ]
+    return "\n".join(
+        [
+            "<table>",
+            f"<caption>{html.escape(grid.title)}</caption>",
+            f"<thead><tr>{header}</tr></thead>",
+            *bodies,
+            "</table>",
+            *[f"<p>{html.escape(note)}</p>" for note in grid.notes],
+        ]
+    )
+
+
+FORMATS: dict[str, Callable[[Grid], str]] = {"text": text, "markdown": markdown, "latex": latex, "html": as_html}
+"""How a grid is written; JSON is made of the values themselves, by `to_json`."""

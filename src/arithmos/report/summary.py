@@ -1,0 +1,177 @@
+"""`summarize`: one row a spec of an experiment, with every number of a table's cell and its published neighbour."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .. import published, statistics
+from ..experiments import Experiment
+from ..spec import Spec
+from ..statistics import Interval
+from ..store import Store
+from ..tasks import Arithmetic
+
+Criterion = Literal["released", "corrected"]
+
+COMPARED = 0.99
+"""Level of the interval in which a published median is looked for."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """The runs of a spec that count, and of the solved ones what is summarized."""
+
+    engine: str = ""
+    n: int = 0
+    k: int = 0
+    ended_early: int = 0
+    solved_at: Floats = field(default_factory=lambda: np.empty(0))
+    sparsity: Floats = field(default_factory=lambda: np.empty(0))
+
+
+def summarize(store: Store, experiment: Experiment, *, criterion: Criterion = "released") -> pd.DataFrame:
+    """What the runs in a store say about an experiment: a row a spec, in the order of the catalogue.
+
+    A run is solved when its test error at the best record is below the threshold. Solved-at steps and sparsity errors
+    are those of solved runs. A cell is made by one engine, the one with most of the experiment's seeds; runs of others
+    are not mixed in. What the runs cannot tell is NaN.
+
+    `operation`, `model`, `label`, the experiment's axis if it has one, `spec_id`, `engine`, `criterion`; `n` runs, `k`
+    of them solved, `ended_early` of them cut by NaN. Then, each with its bounds `_low` and `_high`: `success_rate`,
+    `solved_at_median`, `solved_at_mean`, `sparsity_mean`, and the last two by the estimators behind the printed
+    numbers, `solved_at_mean_released` and `sparsity_mean_released`.
+
+    Where there are published values they follow as `published_n` and so on, and the comparison with them: `success_p`,
+    Fisher's exact test of the success rates, and `median_difference`, ours less the published one, with its 99 %
+    interval, and `median_agrees`, whether 0 lies within.
+
+    Args:
+        store: where the runs are.
+        experiment: what they are of.
+        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+    """
+    if criterion not in ("released", "corrected"):
+        raise ValueError(f"criterion must be 'released' or 'corrected', got {criterion!r}")
+    cells = _judged(store, experiment, criterion)
+    printed = _published(experiment)
+    rows = []
+    for spec in experiment.specs:
+        cell = cells.get(spec.id, _Cell())
+        row = _describe(spec, experiment.axis) | {"criterion": criterion} | _measure(cell)
+        if printed:
+            row |= _beside(cell, printed.get(_key(row, experiment.axis), {}))
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    counts = ["n", "k", "ended_early", *[name for name in ("published_n", "published_k") if name in frame]]
+    return frame.astype(dict.fromkeys(counts, "Int64"))
+
+
+def axis_value(spec: Spec, axis: str) -> float | str:
+    """Where a spec stands on the axis of a figure: a field of the spec, of its task or of its schedule."""
+    for place in (spec, spec.task, spec.model.schedule):
+        if hasattr(place, axis):
+            value = getattr(place, axis)
+            if isinstance(value, tuple):
+                return "∪".join(f"U[{low:g},{high:g}]" for low, high in value)
+            return float(value)
+    raise ValueError(f"axis must be a field of the spec, its task or its schedule, got {axis!r}")
+
+
+def operation(spec: Spec) -> str:
+    """The operation that a spec learns; empty for a user's data."""
+    return spec.task.operation if isinstance(spec.task, Arithmetic) else ""
+
+
+def _judged(store: Store, experiment: Experiment, criterion: Criterion) -> dict[str, _Cell]:
+    """The runs that count, by spec id: of the experiment's seeds and of one engine."""
+    limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
+    columns = [limit, solved_at, "best_test", "best_sparsity", "ended_early"]
+    runs = store.load(specs=experiment.specs, columns=columns)
+    runs = runs[runs["seed"].between(0, experiment.seeds - 1)]
+    cells: dict[str, _Cell] = {}
+    for (spec_id, engine), part in runs.groupby(["spec_id", "engine"], sort=True):
+        if spec_id in cells and cells[spec_id].n >= len(part):
+            continue
+        solved = (part["best_test"] < part[limit]).to_numpy()
+        sparsity = part["best_sparsity"].to_numpy(np.float64)[solved]
+        cells[str(spec_id)] = _Cell(
+            engine=str(engine),
+            n=len(part),
+            k=int(solved.sum()),
+            ended_early=int(part["ended_early"].sum()),
+            solved_at=part[solved_at].to_numpy(np.float64)[solved],
+            sparsity=sparsity[np.isfinite(sparsity)],  # a user's unit may have none
+        )
+    return cells
+
+
+def _describe(spec: Spec, axis: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"operation": operation(spec), "model": spec.model.name, "label": spec.model.label}
+    return row | ({axis: axis_value(spec, axis)} if axis else {}) | {"spec_id": spec.id}
+
+
+def _measure(cell: _Cell) -> dict[str, Any]:
+    counts = {"engine": cell.engine, "n": cell.n, "k": cell.k, "ended_early": cell.ended_early}
+    return counts | {
+        **_columns("success_rate", statistics.wilson(cell.k, cell.n)),
+        **_columns("solved_at_median", statistics.median(cell.solved_at)),
+        **_columns("solved_at_mean", statistics.gamma_mean(cell.solved_at)),
+        **_columns("solved_at_mean_released", statistics.gamma_mean_as_released(cell.solved_at)),
+        **_columns("sparsity_mean", statistics.beta_mean(cell.sparsity)),
+        **_columns("sparsity_mean_released", statistics.beta_mean_as_released(cell.sparsity)),
+    }
+
+
+def _columns(name: str, interval: Interval) -> dict[str, float]:
+    return {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
+
+
+def _published(experiment: Experiment) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Published values by operation and model, or by model and place on the axis."""
+    if not experiment.published:
+        return {}
+    rows = published.load(experiment.published).to_dict("records")
+    return {_key(row, "x" if experiment.axis else ""): {str(name): row[name] for name in row} for row in rows}
+
+
+def _key(row: Mapping[Any, Any], axis: str) -> tuple[Any, ...]:
+    return (row["model"], row[axis]) if axis else (row["model"], row["operation"])
+
+
+def _beside(cell: _Cell, printed: Mapping[str, Any]) -> dict[str, Any]:
+    """The published values of a cell, and how ours compare; NaN throughout where nothing was published."""
+    names = ["n", "k", *_with_bounds("success_rate"), "solved_at_median"]
+    names += [*_with_bounds("solved_at_mean"), *_with_bounds("sparsity_mean")]
+    columns = {f"published_{name}": printed.get(name, math.nan) for name in names}
+    p = statistics.fisher_exact(cell.k, cell.n, printed["k"], printed["n"]) if printed and cell.n else math.nan
+    difference = _median_difference(cell.solved_at, printed)
+    agrees = (0 in difference) if difference.has_bounds else None
+    return columns | {"success_p": p} | _columns("median_difference", difference) | {"median_agrees": agrees}
+
+
+def _with_bounds(measure: str) -> tuple[str, str, str]:
+    return measure, f"{measure}_low", f"{measure}_high"
+
+
+def _median_difference(solved_at: Floats, printed: Mapping[str, Any]) -> Interval:
+    """Our median less the published one, of which no more than its two digits and its number of runs is known.
+
+    If nothing differs, the published median lies within our prediction interval, give or take its rounding; seen from
+    where it lies, that interval is one of the difference.
+    """
+    median = printed.get("solved_at_median", math.nan)
+    if not solved_at.size or math.isnan(median):
+        return Interval(math.nan)
+    predicted = statistics.median_prediction(solved_at, printed["k"], COMPARED)
+    if not predicted.has_bounds:
+        return Interval(predicted.estimate - median)
+    rounding = 0.5 * 10 ** (math.floor(math.log10(median)) - 1)
+    low, high = predicted.low - rounding, predicted.high + rounding
+    return Interval(predicted.estimate - median, low - median, high - median)
