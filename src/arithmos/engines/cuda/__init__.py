@@ -1,0 +1,171 @@
+"""The cuda engine: one thread block trains one run to its end, in CUDA C++ compiled at run time.
+
+Runs of one spec are a group, which has its kernel and its stream. Enough groups are live at once to fill the GPU twice,
+those with most left to do first; each works in chunks of about a second, so that progress shows and a stop is answered.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakValueDictionary
+
+from numpy.typing import NDArray
+
+from ...spec import Spec
+from ..contract import NO_CONTROL, Control, Job, Run, State
+from .device import Device, Gpu, Memory
+from .group import Group
+from .plan import Plan, make_plan
+
+_CHUNK_S = 1.0
+_QUEUED = 2
+_STREAMS = 32
+_POLL_S = 0.002
+
+
+@dataclass
+class _Waiting:
+    """A group that has not started: its kernel is being compiled."""
+
+    plan: Plan
+    spec: Spec
+    states: dict[int, State | None]
+    code: "Future[bytes]"
+
+    @property
+    def work(self) -> float:
+        """Cost of its longest run."""
+        done = min(0 if state is None else int(state["step"][0]) for state in self.states.values())
+        return (self.spec.iterations + 1 - done) * self.plan.cost
+
+
+class CudaEngine:
+    """Trains runs on one NVIDIA GPU.
+
+    Args:
+        device: the GPU, the first one unless told.
+        fill: runs in flight, as a multiple of those that fit on the GPU at a time.
+        chunk_s: seconds of a chunk of work.
+
+    Raises:
+        ImportError: if cuda-core or NVRTC is missing.
+        RuntimeError: if there is no GPU that can be used.
+    """
+
+    name = "cuda"
+
+    def __init__(self, device: Device | None = None, *, fill: float = 2.0, chunk_s: float = _CHUNK_S) -> None:
+        self.device = Gpu() if device is None else device
+        self.fill, self.chunk_s = fill, chunk_s
+
+    def refuses(self, spec: Spec) -> str | None:
+        """Why this engine cannot run the spec, in a line, or None if it can."""
+        for layer in spec.model.layers:
+            if layer.parts is None:
+                return f"{layer.unit} has a part of its own, which has no kernel"
+        try:
+            make_plan(spec, self.device.limits)
+        except ValueError as error:
+            return str(error)
+        return None
+
+    def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
+        """Finished runs, as they end."""
+        compilers = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+        try:
+            yield from _Schedule(self, jobs, control, compilers).run()
+        finally:
+            compilers.shutdown(cancel_futures=True)
+
+
+class _Schedule:
+    """The groups of a call, waiting and live."""
+
+    def __init__(self, engine: CudaEngine, jobs: Sequence[Job], control: Control, compilers: ThreadPoolExecutor) -> None:
+        self.engine, self.device, self.control = engine, engine.device, control
+        self.live: list[Group] = []
+        self._kernels: dict[str, Any] = {}
+        self._codes: dict[str, Future[bytes]] = {}
+        self._shared: WeakValueDictionary[object, Memory] = WeakValueDictionary()
+        self.waiting = sorted(
+            (self._wait_for(job, compilers) for job in jobs if job.seeds), key=lambda waiting: -waiting.work
+        )
+
+    def _wait_for(self, job: Job, compilers: ThreadPoolExecutor) -> _Waiting:
+        plan = make_plan(job.spec, self.device.limits)
+        if plan.source not in self._codes:
+            self._codes[plan.source] = compilers.submit(self.device.compile, plan)
+        states = {seed: self.control.resume(job.spec, seed) for seed in job.seeds}
+        return _Waiting(plan, job.spec, states, self._codes[plan.source])
+
+    def run(self) -> Iterator[Run]:
+        """Keeps the GPU full until all is done or the caller stops it."""
+        before = time.monotonic()
+        while self.waiting or self.live:
+            if self.control.stopped():
+                yield from self._stop()
+                return
+            started = self._start()
+            for group in self.live:
+                while group.queued < _QUEUED and group.launch(self.engine.chunk_s):
+                    started = True
+            ended = False
+            for group in list(self.live):
+                while (iterations := group.poll()) is not None:
+                    ended = True
+                    self.control.advance(iterations)
+            now = time.monotonic()
+            self._share_time(now - before)
+            before = now
+            for group in list(self.live):
+                yield from group.finished(self.engine.name, self.control)
+                if not (group.blocks or group.queued):
+                    self.live.remove(group)
+            if not (started or ended):
+                time.sleep(_POLL_S)
+
+    def _share_time(self, seconds: float) -> None:
+        blocks = sum(group.blocks for group in self.live)
+        for group in self.live:
+            group.elapsed_s[group.counts[:, -1] == 0] += seconds / max(blocks, 1)
+
+    def _full(self) -> bool:
+        residents = self.device.limits.multiprocessors
+        filled = sum(group.blocks / (group.plan.resident * residents) for group in self.live)
+        return filled >= self.engine.fill or len(self.live) >= _STREAMS
+
+    def _start(self) -> bool:
+        """Starts the groups with most to do, as many as fill the GPU and have a kernel."""
+        started = False
+        while not self._full():
+            ready = next((w for w in self.waiting if w.code.done()), None)
+            if ready is None:
+                break
+            self.waiting.remove(ready)
+            source = ready.plan.source
+            if source not in self._kernels:
+                self._kernels[source] = self.device.load(ready.code.result(), ready.plan)
+            self.live.append(
+                Group(
+                    self.device, ready.plan, self._kernels[source], ready.spec, ready.states, self.control, self._keep
+                )
+            )
+            started = True
+        return started
+
+    def _keep(self, key: object, make: Callable[[], NDArray[Any]]) -> Memory:
+        memory = self._shared.get(key)
+        if memory is None:
+            memory = self._shared[key] = self.device.upload(make())
+        return memory
+
+    def _stop(self) -> Iterator[Run]:
+        for group in self.live:
+            self.control.advance(group.wait())
+        for group in self.live:
+            yield from group.finished(self.engine.name, self.control)
+            for seed, state in group.suspended():
+                self.control.suspend(group.spec, seed, state)

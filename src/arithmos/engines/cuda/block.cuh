@@ -1,0 +1,57 @@
+// Sums over a warp and over the thread block, in an order that never changes.
+#pragma once
+#include "names.cuh"
+
+constexpr u32 ALL_LANES = 0xffffffffu;
+constexpr int WARPS = THREADS / 32;
+
+__device__ __forceinline__ int lane_id() { return threadIdx.x & 31; }
+__device__ __forceinline__ int warp_id() { return threadIdx.x >> 5; }
+
+// Halves the values of each lane while it sums them over the warp: lane l ends up with the total of one value, whose
+// number is returned, or -1 for a lane that has nothing to tell. 32 values cost 31 exchanges instead of 160.
+template <int COUNT, int OFFSET = 16> __device__ __forceinline__ int warp_totals(float* values) {
+    if constexpr (OFFSET == 0) {
+        return 0;
+    } else if constexpr (COUNT == 1) {
+        values[0] += __shfl_xor_sync(ALL_LANES, values[0], OFFSET);
+        const int number = warp_totals<1, OFFSET / 2>(values);
+        return lane_id() & OFFSET ? -1 : number;
+    } else {
+        constexpr int HALF = (COUNT + 1) / 2;
+        const bool upper = lane_id() & OFFSET;
+#pragma unroll
+        for (int k = 0; k < HALF; ++k) {
+            const float a = values[k], b = k + HALF < COUNT ? values[k + HALF] : 0.0f;
+            values[k] = (upper ? b : a) + __shfl_xor_sync(ALL_LANES, upper ? a : b, OFFSET);
+        }
+        const int number = warp_totals<HALF, OFFSET / 2>(values);
+        return number < 0 ? -1 : upper ? (number + HALF < COUNT ? number + HALF : -1) : number;
+    }
+}
+
+// The total of a value over the block, the same bits in every thread. `scratch` holds one double a warp.
+__device__ __forceinline__ double block_sum(double value, double* scratch) {
+#pragma unroll
+    for (int offset = 16; offset; offset /= 2) value += __shfl_xor_sync(ALL_LANES, value, offset);
+    __syncthreads();
+    if (lane_id() == 0) scratch[warp_id()] = value;
+    __syncthreads();
+    double total = 0.0;
+    for (int warp = 0; warp < WARPS; ++warp) total += scratch[warp];
+    return total;
+}
+
+__device__ __forceinline__ double block_max(double value, double* scratch) {
+#pragma unroll
+    for (int offset = 16; offset; offset /= 2) {
+        const double other = __shfl_xor_sync(ALL_LANES, value, offset);
+        value = other > value ? other : value;
+    }
+    __syncthreads();
+    if (lane_id() == 0) scratch[warp_id()] = value;
+    __syncthreads();
+    double largest = scratch[0];
+    for (int warp = 1; warp < WARPS; ++warp) largest = scratch[warp] > largest ? scratch[warp] : largest;
+    return largest;
+}

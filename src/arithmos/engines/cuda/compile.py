@@ -1,0 +1,92 @@
+"""Compiles kernels at run time with NVRTC, and keeps what was compiled on disk.
+
+An entry of the cache is named by all that decides it: sources, configuration, options, architecture, version of NVRTC.
+It carries its own digest, so a damaged one is compiled again.
+"""
+
+import contextlib
+import hashlib
+import os
+import sys
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+SOURCES = Path(__file__).parent
+OPTIONS = {"std": "c++17"}
+_DIGEST = 16
+
+
+def cubin(configuration: str, arch: str) -> bytes:
+    """Machine code of the kernel of a configuration, from the cache or from the compiler.
+
+    Args:
+        configuration: constants of the kernel, ending in the inclusion of its source.
+        arch: such as "sm_90".
+    """
+    name = hashlib.blake2b(
+        "\0".join([_sources(), configuration, arch, repr(OPTIONS), _version()]).encode(), digest_size=_DIGEST
+    ).hexdigest()
+    path = cache_folder() / f"{name}.cubin"
+    with contextlib.suppress(OSError):
+        entry = path.read_bytes()
+        if _digest(entry[_DIGEST:]) == entry[:_DIGEST]:
+            return entry[_DIGEST:]
+    code = _compile(configuration, arch)
+    with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
+        _write(path, _digest(code) + code)
+    return code
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: a folder of the user's cache, such as `~/.cache/arithmos/kernels`."""
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "arithmos" / "kernels"
+
+
+def _digest(code: bytes) -> bytes:
+    return hashlib.blake2b(code, digest_size=_DIGEST).digest()
+
+
+def _write(path: Path, entry: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".cubin-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(entry)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+@lru_cache(maxsize=1)
+def _sources() -> str:
+    files = sorted(path for path in SOURCES.iterdir() if path.suffix in (".cu", ".cuh"))
+    return "\0".join(f"{path.name}\0{path.read_text()}" for path in files)
+
+
+@lru_cache(maxsize=1)
+def _version() -> str:
+    from cuda.bindings import nvrtc
+
+    try:
+        status, major, minor = nvrtc.nvrtcVersion()
+    except RuntimeError as error:
+        raise ImportError(f"the cuda engine needs NVRTC, CUDA's run-time compiler, which was not found: {error}") from error
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise ImportError(f"the cuda engine needs NVRTC, CUDA's run-time compiler, which answered {status}")
+    return f"{major}.{minor}"
+
+
+def _compile(configuration: str, arch: str) -> bytes:
+    try:
+        from cuda.core import Program, ProgramOptions
+    except ImportError:  # its name before version 0.5
+        from cuda.core.experimental import Program, ProgramOptions
+
+    options = ProgramOptions(arch=arch, include_path=str(SOURCES), **OPTIONS)
+    return bytes(Program(configuration, "c++", options).compile("cubin").code)

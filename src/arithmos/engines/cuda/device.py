@@ -1,0 +1,198 @@
+"""A GPU as this engine needs it: memory, streams, launches. The tests put a thread block of fibers in its place."""
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .compile import cubin
+from .plan import Limits, Plan
+
+Array = NDArray[Any]
+
+_POINTERS = (
+    "seeds", "subsets", "sets", "validation", "test", "validation_t", "test_t", "rows", "rows_t", "adam",
+    "curve_records", "parameters", "first", "second", "best", "curve", "errors", "counts",
+)  # fmt: skip
+_WORDS = ("every", "validation_rows", "test_rows", "row_count", "adam_steps", "curve_length")
+_FLOATS = ("gain1", "beta2", "gain2", "epsilon", "strength", "ramp_offset", "ramp_slope")
+
+
+class Settings(ctypes.Structure):
+    """What all runs of a launch share; the twin of `Settings` in names.cuh."""
+
+    _fields_ = (
+        *((name, ctypes.c_uint64) for name in _POINTERS),
+        *((name, ctypes.c_double) for name in ("released", "corrected")),
+        *((name, ctypes.c_int64) for name in ("iterations", "ramp_start")),
+        *((name, ctypes.c_uint32) for name in _WORDS),
+        ("operation", ctypes.c_int32),
+        *((name, ctypes.c_float) for name in _FLOATS),
+        ("width", ctypes.c_float * 2),
+        ("low", ctypes.c_float * 2),
+    )
+
+
+class Memory(Protocol):
+    """Memory of the device, free when nobody refers to it."""
+
+    address: int
+
+    def download(self, array: Array, offset: int = 0) -> Array:
+        """Fills an array from `offset` bytes on, and returns it."""
+
+
+class Stream(Protocol):
+    """Launches that follow one another, beside those of other streams."""
+
+    def launch(self, kernel: Any, plan: Plan, blocks: int, settings: Settings, slots: int, chunk: int) -> Callable[[], bool]:
+        """Queues a kernel; the answer says, whenever asked, whether it is done."""
+
+    def wait(self) -> None:
+        """Returns when all that was queued is done."""
+
+
+class Device(Protocol):
+    """A place to run kernels."""
+
+    name: str
+    limits: Limits
+
+    def compile(self, plan: Plan) -> bytes:
+        """The plan's kernel as machine code; may be called from several threads."""
+
+    def load(self, code: bytes, plan: Plan) -> Any:
+        """A kernel to launch."""
+
+    def stream(self) -> Stream:
+        """A new stream."""
+
+    def upload(self, array: Array) -> Memory:
+        """Memory with a copy of the array."""
+
+
+class Gpu:
+    """An NVIDIA GPU.
+
+    Args:
+        ordinal: which of the machine's.
+
+    Raises:
+        ImportError: if cuda-core or NVRTC is missing.
+        RuntimeError: if there is no driver, no GPU, or one before compute capability 7.5.
+    """
+
+    def __init__(self, ordinal: int = 0) -> None:
+        # Streams that share a connection wait for each other; the default is 8 connections.
+        os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
+        try:
+            from cuda.bindings import driver
+        except ImportError as error:
+            raise ImportError(
+                "the cuda engine needs cuda-core and cuda-bindings: pip install 'arithmos[cuda]'"
+            ) from error
+        self._driver = driver
+        try:
+            self._call("cuInit", 0)
+        except (RuntimeError, SystemError) as error:
+            raise RuntimeError(f"the cuda engine needs an NVIDIA GPU and its driver: {error}") from error
+        device = self._call("cuDeviceGet", ordinal)
+        self._context = self._call("cuDevicePrimaryCtxRetain", device)
+        self._call("cuCtxSetCurrent", self._context)
+
+        def attribute(name: str) -> int:
+            key = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+            return int(self._call("cuDeviceGetAttribute", key, device))
+
+        major, minor = (attribute(f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR"))
+        model = self._call("cuDeviceGetName", 100, device).split(b"\0")[0].decode()
+        if (major, minor) < (7, 5):
+            raise RuntimeError(f"the cuda engine needs compute capability 7.5 or later, {model} has {major}.{minor}")
+        self.arch = f"sm_{major}{minor}"
+        self.name = model
+        self.limits = Limits(
+            shared_per_block=attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+            shared_per_multiprocessor=attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
+            multiprocessors=attribute("MULTIPROCESSOR_COUNT"),
+            threads_per_multiprocessor=attribute("MAX_THREADS_PER_MULTIPROCESSOR"),
+            reserved_shared=attribute("RESERVED_SHARED_MEMORY_PER_BLOCK"),
+        )
+        self._copies = self._call("cuStreamCreate", driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        status, *values = getattr(self._driver, name)(*arguments)
+        if status != self._driver.CUresult.CUDA_SUCCESS:
+            raise RuntimeError(f"{name} answered {getattr(status, 'name', status)}")
+        return values[0] if len(values) == 1 else values
+
+    def compile(self, plan: Plan) -> bytes:
+        return cubin(plan.source, self.arch)
+
+    def load(self, code: bytes, plan: Plan) -> Any:
+        function = self._call("cuModuleGetFunction", self._call("cuModuleLoadData", code), b"train")
+        attribute = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self._call("cuFuncSetAttribute", function, attribute, plan.shared_bytes)
+        carveout = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+        self._call("cuFuncSetAttribute", function, carveout, 100)
+        return function
+
+    def stream(self) -> "GpuStream":
+        return GpuStream(self._call)
+
+    def upload(self, array: Array) -> "GpuMemory":
+        return GpuMemory(self._call, self._copies, np.ascontiguousarray(array))
+
+
+class GpuMemory:
+    """Memory of a GPU, allocated and freed in the order of a stream so that no kernel is waited for."""
+
+    def __init__(self, call: Callable[..., Any], stream: Any, array: Array) -> None:
+        self._call, self._stream = call, stream
+        self._memory = call("cuMemAllocAsync", max(array.nbytes, 16), stream)
+        self.address = int(self._memory)
+        call("cuMemcpyHtoDAsync", self._memory, array.ctypes.data, array.nbytes, stream)
+        call("cuStreamSynchronize", stream)
+
+    def download(self, array: Array, offset: int = 0) -> Array:
+        self._call("cuMemcpyDtoHAsync", array.ctypes.data, self.address + offset, array.nbytes, self._stream)
+        self._call("cuStreamSynchronize", self._stream)
+        return array
+
+    def __del__(self) -> None:
+        if hasattr(self, "address"):
+            self._call("cuMemFreeAsync", self._memory, self._stream)
+
+
+class GpuStream:
+    """A stream of a GPU."""
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        from cuda.bindings import driver
+
+        self._driver, self._call = driver, call
+        self._stream = call("cuStreamCreate", driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
+
+    def launch(self, kernel: Any, plan: Plan, blocks: int, settings: Settings, slots: int, chunk: int) -> Callable[[], bool]:
+        values = (settings, ctypes.c_uint64(slots), ctypes.c_int64(chunk))
+        pointers = (ctypes.c_void_p * 3)(*(ctypes.addressof(value) for value in values))
+        shape = (blocks, 1, 1, plan.threads, 1, 1)
+        self._call("cuLaunchKernel", kernel, *shape, plan.shared_bytes, self._stream, ctypes.addressof(pointers), 0)
+        event = self._call("cuEventCreate", self._driver.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+        self._call("cuEventRecord", event, self._stream)
+        return partial(self._done, event)
+
+    def _done(self, event: Any) -> bool:
+        (status,) = self._driver.cuEventQuery(event)
+        if status == self._driver.CUresult.CUDA_ERROR_NOT_READY:
+            return False
+        if status != self._driver.CUresult.CUDA_SUCCESS:
+            raise RuntimeError(f"the GPU answered {status.name}")
+        self._call("cuEventDestroy", event)
+        return True
+
+    def wait(self) -> None:
+        self._call("cuStreamSynchronize", self._stream)

@@ -1,0 +1,278 @@
+"""Runs of one spec that train side by side, one thread block each, chunk after chunk on one stream."""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ...spec import Adam, Spec
+from ...tasks import Arithmetic, Rows
+from ..contract import NEVER, Control, Floats, Run, State, curve_records, thresholds
+from ..judge import Judge
+from .device import Device, Memory, Settings
+from .plan import Plan, range_constants, range_kind
+
+RUNNING, FINISHED, MET_NAN = range(3)
+STEP, RECORDS, BEST_STEP, SOLVED_RELEASED, SOLVED_CORRECTED, CURVE, ENDED = range(7)
+_COUNTS, _ERRORS = 7, 7
+_OPERATIONS = ("mul", "div", "add", "sub", "root", "squared")
+_STATE = ("parameters", "exp_avg", "exp_avg_sq")
+
+
+class Group:
+    """Runs of one spec on a device.
+
+    Args:
+        device: where.
+        plan: of the spec's kernel.
+        kernel: loaded on the device.
+        spec: what the runs have in common.
+        states: seeds, with the state to go on from or None to start.
+        control: says whether all records are kept.
+        shared: arrays on the device that groups share, by what they hold.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        plan: Plan,
+        kernel: Any,
+        spec: Spec,
+        states: dict[int, State | None],
+        control: Control,
+        shared: Callable[[object, Callable[[], NDArray[Any]]], Memory],
+    ) -> None:
+        self.spec, self.plan, self.seeds = spec, plan, tuple(states)
+        self._kernel, self._device = kernel, device
+        self._stream = device.stream()
+        kept = curve_records(spec, control.all_records)
+        runs, size = len(states), plan.parameters
+        parameters = np.stack([_initial(spec, seed) if state is None else state["parameters"] for seed, state in states.items()])
+        first, second, best = (np.zeros((runs, size), np.float32) for _ in range(3))
+        curve = np.full((runs, len(kept), 3), np.nan, np.float32)
+        errors = np.full((runs, _ERRORS), np.nan, np.float32)
+        counts = np.zeros((runs, _COUNTS), np.int64)
+        counts[:, [SOLVED_RELEASED, SOLVED_CORRECTED]] = NEVER
+        self.elapsed_s = np.zeros(runs)
+        for run, state in enumerate(states.values()):
+            if state is not None:
+                first[run], second[run], best[run] = (state[n] for n in (*_STATE[1:], "judge.best_parameters"))
+                curve[run], errors[run, :4], errors[run, 4:] = (state[f"judge.{n}"] for n in ("curve", "best", "last"))
+                records = int(state["judge.records"])
+                counts[run, :3] = int(state["step"][0]), records, int(state["judge.best_step"])
+                counts[run, 3:5] = state["judge.solved_at"]
+                counts[run, CURVE] = np.searchsorted(kept, records)
+                self.elapsed_s[run] = float(state["elapsed_s"][0])
+        self.counts = counts
+        self._planned = counts[:, STEP].copy()
+        self._reported = np.zeros(runs, bool)
+        self._tokens: deque[tuple[Callable[[], bool], int, float, Memory]] = deque()
+        self._rate = 0.0
+        self._since = 0.0
+
+        self._arrays = {
+            "parameters": parameters, "first": first, "second": second, "best": best,
+            "curve": curve, "errors": errors, "counts": counts,
+        }  # fmt: skip
+        own = {name: device.upload(array) for name, array in self._arrays.items()}
+        own["seeds"] = device.upload(np.array(self.seeds, np.uint32))
+        own["curve_records"] = device.upload(kept.astype(np.int32))
+        own["adam"] = shared((spec.optimizer, spec.iterations), lambda: _adam(spec.optimizer, spec.iterations))
+        own |= _data(device, spec, self.seeds, shared)
+        self._memory = own
+        self._slots: tuple[bytes, Memory] | None = None
+        self.settings = _settings(spec, {name: memory.address for name, memory in own.items()}, len(kept))
+
+    @property
+    def blocks(self) -> int:
+        """Runs that have not ended."""
+        return int((self.counts[:, ENDED] == RUNNING).sum())
+
+    @property
+    def queued(self) -> int:
+        """Chunks that are queued or running."""
+        return len(self._tokens)
+
+    def launch(self, chunk_s: float) -> bool:
+        """Queues the next chunk of about so many seconds; false if all that is left to do is queued."""
+        live = np.flatnonzero((self.counts[:, ENDED] == RUNNING) & (self._planned <= self.spec.iterations))
+        if not len(live):
+            return False
+        chunk = int(self._rate * chunk_s) if self._rate else min(self.spec.evaluate_every, 1000)
+        chunk = min(max(chunk, 1), self.spec.iterations + 1)
+        key = live.astype(np.int32).tobytes()
+        if self._slots is None or self._slots[0] != key:
+            self._slots = key, self._device.upload(live.astype(np.int32))
+        done = self._stream.launch(
+            self._kernel, self.plan, len(live), self.settings, self._slots[1].address, chunk
+        )
+        self._tokens.append((done, chunk, time.monotonic(), self._slots[1]))
+        self._planned[live] += chunk
+        return True
+
+    def poll(self) -> int | None:
+        """Iterations done since the last time, if a chunk has ended; None if not."""
+        if not self._tokens or not self._tokens[0][0]():
+            return None
+        _, chunk, launched, _ = self._tokens.popleft()
+        now = time.monotonic()
+        rate = chunk / max(now - max(launched, self._since), 1e-4)
+        self._rate = min(rate, 8 * self._rate) if self._rate else rate
+        self._since = now
+        return self._look()
+
+    def wait(self) -> int:
+        """Waits until nothing is queued; iterations done since the last time."""
+        self._stream.wait()
+        self._tokens.clear()
+        return self._look()
+
+    def _look(self) -> int:
+        before = self.counts[:, STEP].sum()
+        self._memory["counts"].download(self.counts)
+        return int(self.counts[:, STEP].sum() - before)
+
+    def finished(self, engine: str, control: Control) -> Iterator[Run]:
+        """Runs that have ended and were not told of yet."""
+        for run in np.flatnonzero((self.counts[:, ENDED] != RUNNING) & ~self._reported):
+            self._reported[run] = True
+            state = self._state(run)
+            judge = Judge(self.spec, (self.seeds[run],), self.plan.parameters, control)
+            judge.restore(0, {name.removeprefix("judge."): value for name, value in state.items() if "judge." in name})
+            yield from judge.runs(engine, state["parameters"][None], float(self.elapsed_s[run]))
+
+    def suspended(self) -> Iterator[tuple[int, State]]:
+        """Seeds and states of the runs that have not ended. Nothing may be queued."""
+        for run in np.flatnonzero(self.counts[:, ENDED] == RUNNING):
+            yield self.seeds[run], self._state(run)
+
+    def _state(self, run: np.intp) -> State:
+        rows = {}
+        for name, array in self._arrays.items():
+            row = np.empty_like(array[run])
+            rows[name] = self._memory[name].download(row, int(run) * row.nbytes)
+        counts, errors = rows["counts"], rows["errors"]
+        return {
+            "step": counts[STEP : STEP + 1],
+            "elapsed_s": self.elapsed_s[run : run + 1].copy(),
+            **dict(zip(_STATE, (rows["parameters"], rows["first"], rows["second"]), strict=True)),
+            "judge.records": counts[RECORDS],
+            "judge.ended": np.bool_(counts[ENDED] == MET_NAN),
+            "judge.best_step": counts[BEST_STEP],
+            "judge.best": errors[:4],
+            "judge.best_parameters": rows["best"],
+            "judge.last": errors[4:],
+            "judge.solved_at": counts[SOLVED_RELEASED : SOLVED_CORRECTED + 1],
+            "judge.curve": rows["curve"],
+        }
+
+
+def _initial(spec: Spec, seed: int) -> Floats:
+    with torch.no_grad():
+        flat: Floats = torch.cat([p.flatten() for p in spec.network(seed).parameters()]).numpy()
+    return flat
+
+
+def _adam(adam: Adam, iterations: int) -> Floats:
+    """Rate and scale of each step, up to the one after which they no longer change."""
+    slowest = max(adam.beta1, adam.beta2)
+    steps = 1 if slowest == 0 else math.ceil(26 * math.log(2) / -math.log(slowest))
+    t = np.arange(1, min(steps, iterations + 1) + 1, dtype=np.float64)
+    table = np.stack([adam.lr / (1 - adam.beta1**t), 1 / np.sqrt(1 - adam.beta2**t)], axis=1)
+    return table.astype(np.float32)
+
+
+def _data(
+    device: Device, spec: Spec, seeds: tuple[int, ...], shared: Callable[[object, Callable[[], NDArray[Any]]], Memory]
+) -> dict[str, Memory]:
+    """The fixed sets, and which targets of them are a run's; a user's rows."""
+    task = spec.task
+    if isinstance(task, Rows):
+        x, t = task.training()
+        sets: tuple[Any, ...] = (task.validation(0), task.test(0))
+        memory = {
+            "rows": shared((task.digest, "rows"), lambda: _padded(x)),
+            "rows_t": device.upload(t),
+            "subsets": device.upload(np.zeros((len(seeds), 1), np.int32)),
+            "sets": device.upload(np.zeros(len(seeds), np.int32)),
+        }
+        for name, (x, t) in zip(("validation", "test"), sets, strict=True):
+            memory[name] = device.upload(_columns(x))
+            memory[f"{name}_t"] = device.upload(t)
+        return memory
+    subsets = [task.subsets(seed) for seed in seeds]
+    kinds = {chosen: seed for chosen, seed in zip(subsets, seeds, strict=True)}
+    number = {chosen: n for n, chosen in enumerate(kinds)}
+    ranges = {"validation": task.interpolation, "test": task.extrapolation}
+    targets = [_targets(task, seed) for seed in kinds.values()]
+    empty = device.upload(np.zeros(4, np.float32))
+    return {
+        "rows": empty,
+        "rows_t": empty,
+        "subsets": device.upload(np.array([[start for start, _ in chosen] for chosen in subsets], np.int32)),
+        "sets": device.upload(np.array([number[chosen] for chosen in subsets], np.int32)),
+        "validation": shared(("validation", task.input_size, ranges["validation"]), lambda: _columns(task.validation_inputs())),
+        "test": shared(("test", task.input_size, ranges["test"]), lambda: _columns(task.test_inputs())),
+        "validation_t": device.upload(np.stack([pair[0] for pair in targets])),
+        "test_t": device.upload(np.stack([pair[1] for pair in targets])),
+    }
+
+
+@lru_cache(maxsize=1024)
+def _targets(task: Arithmetic, seed: int) -> tuple[Floats, Floats]:
+    return task.validation(seed)[1], task.test(seed)[1]
+
+
+def _padded(x: Floats) -> Floats:
+    return np.pad(x, ((0, 0), (0, -x.shape[1] % 4)))
+
+
+def _columns(x: Floats) -> Floats:
+    """Groups of four columns, each contiguous over the rows: `[i / 4, row, 4]`."""
+    padded = _padded(x)
+    return np.ascontiguousarray(padded.reshape(len(x), -1, 4).transpose(1, 0, 2))
+
+
+def _settings(spec: Spec, addresses: dict[str, int], curve_length: int) -> Settings:
+    task, adam, schedule = spec.task, spec.optimizer, spec.model.schedule
+    released, corrected = thresholds(spec)
+    rows = isinstance(task, Rows)
+    widths, lows = ([np.float32(0)], [np.float32(0)]) if isinstance(task, Rows) else range_constants(task.interpolation)
+    if range_kind(spec) == "SHIFTED":
+        lows = [lows[0] - widths[0]]
+    # A ramp without length is a step: one before its start it is 0, at its start 1.
+    start, slope = (
+        (schedule.start, 1 / (schedule.end - schedule.start))
+        if schedule.end > schedule.start
+        else (math.ceil(schedule.start) - 1, 1.0)
+    )
+    steps = 1 if max(adam.beta1, adam.beta2) == 0 else len(_adam(adam, spec.iterations))
+    return Settings(
+        **addresses,
+        released=released,
+        corrected=corrected,
+        iterations=spec.iterations,
+        ramp_start=math.floor(start),
+        every=spec.evaluate_every,
+        validation_rows=len(task.validation(0)[0]) if rows else len(task.validation_inputs()),
+        test_rows=len(task.test(0)[0]) if rows else len(task.test_inputs()),
+        row_count=len(task.training()[0]) if rows else 0,
+        adam_steps=steps,
+        curve_length=curve_length,
+        operation=0 if rows else _OPERATIONS.index(task.operation),
+        gain1=1 - adam.beta1,
+        beta2=adam.beta2,
+        gain2=1 - adam.beta2,
+        epsilon=adam.eps,
+        strength=schedule.strength,
+        ramp_offset=start - math.floor(start),
+        ramp_slope=slope,
+        width=(widths[0], widths[-1]),
+        low=(lows[0], lows[-1]),
+    )

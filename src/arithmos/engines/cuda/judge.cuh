@@ -1,0 +1,86 @@
+// Records: errors on the two fixed sets, sparsity, the best record so far, the first step that solved the task.
+#pragma once
+#include "wide.cuh"
+
+// Mean squared error over a fixed set; every thread gets it.
+__device__ __noinline__ float mean_squared_error(const float4* inputs, const float* targets, int rows, const float* weights,
+                                                 const float* parameters, double* scratch) {
+    double total = 0.0;
+    for (int row = threadIdx.x; row < rows; row += THREADS) {
+        Sums sums;
+        aggregate_rest<0, 1>(weights, 0, [=](int j) { return inputs[(i64)j * rows + row]; }, sums);
+        float z[First::out];
+        complete(sums, parameters, z);
+        float y[OUTPUTS];
+        if constexpr (LAYERS == 1) {
+#pragma unroll
+            for (int o = 0; o < OUTPUTS; ++o) y[o] = z[o];
+        } else {
+            const Observation at = {weights, parameters};
+            tail_forward<1>(at, z, y);
+        }
+#pragma unroll
+        for (int o = 0; o < OUTPUTS; ++o) {
+            const double error = y[o] - targets[(i64)row * OUTPUTS + o];
+            total += error * error;
+        }
+    }
+    return (float)(block_sum(total, scratch) / ((double)rows * OUTPUTS));
+}
+
+__device__ __forceinline__ bool has_nan(const float* parameters) {
+    bool nan = false;
+    for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) nan |= parameters[p] != parameters[p];
+    return __syncthreads_or(nan);
+}
+
+// One record at the current step; true if it is the best so far.
+__device__ __noinline__ bool record(const Settings& c, int slot, u32 t, const float* weights, const float* parameters,
+                                    double* scratch) {
+    const int set = c.sets[slot];
+    const float validation =
+        mean_squared_error(c.validation, c.validation_t + (i64)set * c.validation_rows * OUTPUTS, c.validation_rows,
+                           weights, parameters, scratch);
+    const float test = mean_squared_error(c.test, c.test_t + (i64)set * c.test_rows * OUTPUTS, c.test_rows, weights,
+                                          parameters, scratch);
+    double largest = 0.0;
+    for (int e = threadIdx.x; e < WEIGHTS; e += THREADS) {
+        const float a = fabsf(weights[e]), other = fabsf(1.0f - a);
+        const double error = a < other ? a : other;
+        largest = error > largest ? error : largest;
+    }
+    const float sparsity = (float)block_max(largest, scratch);
+
+    float* errors = c.errors + (i64)slot * ERRORS;
+    i64* counts = c.counts + (i64)slot * COUNTS;
+    // The record of t = 0 stands only until there is another; NaN, which is also the start, until anything comes.
+    const float best = errors[BEST_VALIDATION];
+    const bool improved = best != best || validation < best || (counts[BEST_STEP] == 0 && validation == validation);
+    __syncthreads();  // all have read what the first thread now writes
+    if (threadIdx.x == 0) {
+        const i64 index = counts[RECORDS]++;
+        errors[END_VALIDATION] = validation;
+        errors[END_TEST] = test;
+        errors[END_SPARSITY] = sparsity;
+        if (improved) {
+            counts[BEST_STEP] = t;
+            errors[BEST_VALIDATION] = validation;
+            errors[BEST_TEST] = test;
+            errors[BEST_SPARSITY] = sparsity;
+        }
+        if (counts[SOLVED_RELEASED] < 0 && (double)test < c.released) counts[SOLVED_RELEASED] = t;
+        if (counts[SOLVED_CORRECTED] < 0 && (double)test < c.corrected) counts[SOLVED_CORRECTED] = t;
+        const i64 kept = counts[CURVE];
+        if (kept < c.curve_length && c.curve_records[kept] == index) {
+            float* point = c.curve + ((i64)slot * c.curve_length + kept) * 3;
+            point[0] = validation;
+            point[1] = test;
+            point[2] = sparsity;
+            counts[CURVE] = kept + 1;
+        }
+    }
+    if (improved) {
+        for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) c.best[(i64)slot * PARAMETERS + p] = parameters[p];
+    }
+    return improved;
+}
