@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
@@ -28,6 +28,7 @@ def positive(draw):
 
 
 # SciPy's own likelihood loses digits where the values are nearly equal.
+@settings(deadline=None)
 @given(positive().filter(lambda x: x.std() > 0.02 * x.mean()))
 def test_estimate_and_bounds_by_scipys_likelihood(x):
     interval = gamma_mean(x)
@@ -94,7 +95,8 @@ def test_as_released_does_not_cover_skewed_data():
     assert np.mean(covered) < 0.9
 
 
-@given(positive())
+# Below a standard deviation of 1e-5 the released code turns to Student's t, whatever the scale.
+@given(positive().filter(lambda x: x.std() > 1e-4))
 def test_as_released_scales_with_its_data(x):
     one, other = gamma_mean_as_released(10 * x), gamma_mean_as_released(1000 * x)
     assert other.estimate == pytest.approx(100 * one.estimate, rel=1e-6)

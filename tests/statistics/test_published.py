@@ -94,10 +94,7 @@ def test_all_published_success_intervals_are_wilsons():
 
 def test_figure_success_intervals_are_wilsons():
     points = [
-        r
-        for path in sorted(PUBLISHED.glob("figure_*.csv"))
-        for r in rows(path.name)
-        if r["panel"] == "success_rate"
+        r for path in sorted(PUBLISHED.glob("figure_*.csv")) for r in rows(path.name) if r["panel"] == "success_rate"
     ]
     assert points
     for r in points:

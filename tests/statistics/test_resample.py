@@ -35,9 +35,7 @@ def test_resamples_in_chunks_number_as_asked():
 
 def test_bootstrap_covers():
     rng = np.random.default_rng(2)
-    covered = [
-        1.0 in bootstrap(rng.normal(1, 1, size=60), np.mean, rng=rng, resamples=500) for _ in range(400)
-    ]
+    covered = [1.0 in bootstrap(rng.normal(1, 1, size=60), np.mean, rng=rng, resamples=500) for _ in range(400)]
     assert 0.9 < np.mean(covered) < 0.98
 
 
@@ -83,8 +81,7 @@ def test_median_difference_has_one_interval_a_seed_and_widens_with_the_level():
 def test_median_difference_covers():
     rng = np.random.default_rng(3)
     covered = [
-        1.0
-        in median_difference(rng.normal(1, 1, size=61), rng.normal(0, 1, size=80), rng=rng, resamples=1000)
+        1.0 in median_difference(rng.normal(1, 1, size=61), rng.normal(0, 1, size=80), rng=rng, resamples=1000)
         for _ in range(400)
     ]
     assert 0.91 < np.mean(covered) < 0.985

@@ -74,7 +74,7 @@ def gamma_mean_as_released(x: ArrayLike, level: float = 0.95) -> Interval:
 
     Meant was `gamma_mean`. In fact the variance stays at its start, the sample variance s², and μ moves only
     when the profile meets a better point, from which all starts again: from the sample mean, by steps of
-    0.65 (−∂²ℓ/∂μ²)^−½, downwards first, until no point of that grid is better by 0.001 in 2ℓ. The interval is
+    0.65 (−∂²ℓ/∂μ²)^−½ until no point of that grid is better by 0.001 in 2ℓ. The interval is
     the profile's at fixed s², relative to the point reached. Standard deviation at most 1e-5, or fewer than
     two values: Student's t, from 0.
 
