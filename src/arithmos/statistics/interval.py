@@ -31,9 +31,7 @@ class Interval:
 
     def __post_init__(self) -> None:
         if math.isnan(self.low) != math.isnan(self.high):
-            raise ValueError(
-                f"low and high must both be given or both be NaN, got {self.low} and {self.high}"
-            )
+            raise ValueError(f"low and high must both be given or both be NaN, got {self.low} and {self.high}")
         if self.low > self.high:
             raise ValueError(f"low must not exceed high, got {self.low} and {self.high}")
 

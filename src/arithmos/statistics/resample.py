@@ -78,9 +78,7 @@ def median_difference(
     return Interval(estimate, float(low), float(high))
 
 
-def _resampled_medians(
-    ordered: NDArray[np.float64], resamples: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _resampled_medians(ordered: NDArray[np.float64], resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Medians of resamples of an ordered sample, without drawing the resamples.
 
     A resample of n is xₘ with m = ⌊nU⌋ for n uniform U, and its order statistics are those of the U. The
