@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test test-slow lint format types docs build
+.PHONY: demo test test-slow golden lint format types docs build
 
 demo: $(STAMP)
 	$(BIN)/python examples/ten_parameters.py
@@ -12,6 +12,9 @@ test: $(STAMP)
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m "slow and not gpu"
+
+golden: $(STAMP)
+	$(BIN)/pytest -q --golden tests/report
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -47,7 +47,7 @@ def test_continues_from_a_given_state():
 
 
 def test_takes_a_constant_of_its_own():
-    assert Recurrent(NMU(2, 1), initial=3).initial_state(torch.zeros(1, 1)).item() == 3
+    assert Recurrent(NMU(2, 1), initial=3.0).initial_state(torch.zeros(1, 1)).item() == 3
 
 
 @pytest.mark.parametrize("batch", [(), (3,), (3, 2), (0,)])
@@ -68,6 +68,14 @@ def test_gradient_goes_through_time():
     assert (x.grad[:, 0] != 0).all()
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_compiles_and_exports_whole():
+    cell = Recurrent(NMU(3, 1)).eval()
+    x = torch.randn(4, 5, 2)
+    torch.testing.assert_close(torch.compile(cell, fullgraph=True, backend="eager")(x), cell(x))
+    torch.testing.assert_close(torch.export.export(cell, (x,)).module()(x), cell(x))
+
+
 def test_repr_says_where_it_starts():
     assert "initial=1" in repr(Recurrent(NMU(2, 1)))
 
@@ -81,10 +89,11 @@ def test_refuses_a_unit_without_room_for_input(unit):
 def test_refuses_to_guess_the_identity_of_a_foreign_unit():
     with pytest.raises(ValueError, match="does not say what it is made of; give initial="):
         Recurrent(nn.Linear(2, 1))
-    assert Recurrent(nn.Linear(2, 1), initial=0).initial == 0
+    assert Recurrent(nn.Linear(2, 1), initial=0.0).initial == 0
     assert Recurrent(Linear(2, 1)).initial == 0
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 @pytest.mark.parametrize("shape", [(4, 2), (1,)])
 def test_refuses_another_shape(shape):
     with pytest.raises(ValueError, match=r"x must be \(\*, time, 1\), got"):

@@ -60,7 +60,10 @@ class Recurrent(nn.Module):
         if x.ndim < 2 or x.shape[-1] != self.input_size:
             raise ValueError(f"x must be (*, time, {self.input_size}), got {tuple(x.shape)}")
         h = self.initial_state(x) if h is None else h
-        states = [h := self.step(x_t, h) for x_t in x.unbind(-2)]
+        states = []
+        for x_t in x.unbind(-2):
+            h = self.step(x_t, h)
+            states.append(h)
         return torch.stack(states, dim=-2) if states else h.unsqueeze(-2)[..., :0, :]
 
     def extra_repr(self) -> str:
