@@ -48,7 +48,8 @@ def philox(counter: Words, key: tuple[int, int], rounds: int = ROUNDS) -> Words:
     for _ in range(rounds):
         p0 = c0 * np.uint64(MULTIPLIERS[0])
         p1 = c2 * np.uint64(MULTIPLIERS[1])
-        c0, c1, c2, c3 = (p1 >> 32) ^ c1 ^ np.uint64(k0), p1 & low, (p0 >> 32) ^ c3 ^ np.uint64(k1), p0 & low
+        high0, high1 = p0 >> np.uint64(32), p1 >> np.uint64(32)
+        c0, c1, c2, c3 = high1 ^ c1 ^ np.uint64(k0), p1 & low, high0 ^ c3 ^ np.uint64(k1), p0 & low
         k0 = (k0 + INCREMENTS[0]) & 0xFFFFFFFF
         k1 = (k1 + INCREMENTS[1]) & 0xFFFFFFFF
     return np.stack([c0, c1, c2, c3], axis=-1).astype(np.uint32)

@@ -9,11 +9,12 @@ import hashlib
 import importlib.util
 import inspect
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -21,35 +22,45 @@ from torch import nn
 from .nn import UNITS
 from .nn._parts import Parts
 from .nn._unit import Catalogue, Unit
-from .tasks import Arithmetic, Rows, Task
+from .tasks import Rows, Task
 from .training import SparsitySchedule
 
 Plain = str | int | float | bool
 
+NO_SCHEDULE = SparsitySchedule(0.0, 0, 1)
+
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of a network, by name.
+    """One layer of a network.
 
     Args:
-        unit: a name of `UNITS`, or `path/to/file.py:Class` for a user's own.
+        unit: a name of `UNITS`, `path/to/file.py:Class` for a class of the user's, or a `Unit`.
         options: arguments of the unit, as sorted pairs.
     """
 
-    unit: str
+    unit: str | Unit
     options: tuple[tuple[str, Plain], ...] = ()
 
     @property
     def record(self) -> Unit:
         """The unit's record."""
+        if isinstance(self.unit, Unit):
+            return self.unit
         return load_unit(self.unit) if ":" in self.unit else UNITS[self.unit]
 
     @property
+    def name(self) -> str:
+        """The unit's name; a user's file is known by its name, wherever it lies."""
+        return Path(self.record.name).name
+
+    @property
     def version(self) -> str:
-        """The unit's version; for a user's own, the digest of its file."""
-        if ":" not in self.unit:
-            return str(self.record.version)
-        return hashlib.blake2b(Path(self.unit.rpartition(":")[0]).read_bytes(), digest_size=8).hexdigest()
+        """The unit's version; for one that is not in `UNITS`, the digest of its source."""
+        record = self.record
+        if UNITS.get(record.name) == record:
+            return str(record.version)
+        return hashlib.blake2b(source(record).encode(), digest_size=8).hexdigest()
 
     def build(self, in_features: int, out_features: int) -> nn.Module:
         """The layer itself."""
@@ -60,8 +71,15 @@ class Layer:
         """What the layer is made of, its options applied; None if it has a part of its own."""
         if self.record.parts is None or not self.options:
             return self.record.parts
-        parts: Parts = self.record.build(1, 1, device="meta", **dict(self.options)).parts
-        return parts
+        return cast(Parts, self.record.build(1, 1, device="meta", **dict(self.options)).parts)
+
+
+def source(unit: Unit) -> str:
+    """The file in which a user's unit is written, whole, since a class may call on its neighbours."""
+    try:
+        return Path(inspect.getfile(unit.module)).read_text()
+    except (OSError, TypeError):  # typed into an interpreter
+        return inspect.getsource(unit.module)
 
 
 @lru_cache(maxsize=32)
@@ -70,18 +88,30 @@ def load_unit(name: str) -> Unit:
     path, _, attribute = name.rpartition(":")
     if not Path(path).is_file():
         raise FileNotFoundError(f"unit {name!r}: there is no file {path!r}")
-    module_spec = importlib.util.spec_from_file_location(f"arithmos_user_{Path(path).stem}", path)
+    digest = hashlib.blake2b(str(Path(path).resolve()).encode(), digest_size=4).hexdigest()
+    module_spec = importlib.util.spec_from_file_location(f"arithmos_user_{digest}", path)
     if module_spec is None or module_spec.loader is None:
         raise ValueError(f"unit {name!r}: {path!r} is not a Python file")
     module = importlib.util.module_from_spec(module_spec)
-    module_spec.loader.exec_module(module)
+    sys.modules[module.__name__] = module  # where inspect and pickle look for its classes
+    try:
+        module_spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"unit {name!r}: {path!r} does not load: {type(error).__name__}: {error}") from error
     found = getattr(module, attribute, None)
     if isinstance(found, Unit):
         return dataclasses.replace(found, name=name)
     if isinstance(found, type) and issubclass(found, nn.Module):
-        return Unit(found, name=name, label=attribute, parts=getattr(found, "parts", None))
+        return dataclasses.replace(as_unit(found), name=name)
     classes = [key for key, value in vars(module).items() if isinstance(value, type | Unit)]
     raise ValueError(f"unit {name!r}: {attribute!r} is no nn.Module class or Unit of {path!r}; it has {classes}")
+
+
+def as_unit(unit: Unit | type[nn.Module]) -> Unit:
+    """A user's layer class as a unit; its attribute `parts`, if it has one, lets the fast engines run it."""
+    if isinstance(unit, Unit):
+        return unit
+    return Unit(unit, name=unit.__name__, label=unit.__name__, parts=getattr(unit, "parts", None))
 
 
 @dataclass(frozen=True)
@@ -97,7 +127,7 @@ class Model:
 
     name: str = field(compare=False)
     layers: tuple[Layer, ...]
-    schedule: SparsitySchedule = SparsitySchedule(0.0, 0, 1)
+    schedule: SparsitySchedule = NO_SCHEDULE
     label: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -118,7 +148,7 @@ def replace_options(layer: Layer, options: Mapping[str, Plain]) -> Layer:
 
 
 def _model(name: str, layers: str, label: str, schedule: SparsitySchedule | None = None) -> Model:
-    return Model(name, tuple(Layer(unit) for unit in layers.split(">")), schedule or SparsitySchedule(0.0, 0, 1), label)
+    return Model(name, tuple(Layer(unit) for unit in layers.split(">")), schedule or NO_SCHEDULE, label)
 
 
 _LATE = SparsitySchedule(10.0, 1_000_000, 2_000_000)
@@ -147,7 +177,7 @@ MODELS: Catalogue[Model] = Catalogue(
 def model(name: str) -> Model:
     """A model by its name in `MODELS`, or by its layers joined by `>`.
 
-    Layers by name have no regularizer unless one of them has a range to keep: then that of the model NMU.
+    Layers that are no published model have the schedule of the model NMU, for what there is to regularize in them.
 
     Example:
         >>> model("NAU>NMU") == model("NMU")
@@ -158,9 +188,8 @@ def model(name: str) -> Model:
     layers = tuple(Layer(unit.strip()) for unit in name.split(">"))
     for layer in layers:
         _ = layer.record  # an unknown unit is named here, not in the middle of a campaign
-    known = next((m for m in MODELS.values() if m.layers == layers), None)
-    regularized = any(unit in name for unit in ("NAU", "NMU"))
-    return known or Model(name, layers, _LATE if regularized else SparsitySchedule(0.0, 0, 1))
+    known = next((known for known in MODELS.values() if known.layers == layers), None)
+    return known or Model(name, layers, _LATE, ">".join(layer.record.label for layer in layers))
 
 
 @dataclass(frozen=True)
@@ -217,7 +246,11 @@ class Spec:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Width of the input, between the layers, and of the output."""
-        return (self.task.input_size, *[self.hidden_size] * (len(self.model.layers) - 1), self.task.output_size)
+        return (
+            self.task.input_size,
+            *[self.hidden_size] * (len(self.model.layers) - 1),
+            self.task.output_size,
+        )
 
     @property
     def records(self) -> int:
@@ -233,7 +266,7 @@ class Spec:
         """Canonical JSON: sorted keys, no spaces, versions of task and units within."""
         return json.dumps(_plain(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Sixteen hexadecimal digits that name this spec."""
         return hashlib.blake2b(self.json().encode(), digest_size=8).hexdigest()
@@ -259,22 +292,32 @@ class Spec:
 
 
 def _plain(spec: Spec) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        name: getattr(spec, name) for name in ("hidden_size", "iterations", "batch_size", "evaluate_every")
-    }
-    values["optimizer"] = dataclasses.asdict(spec.optimizer)
-    values["schedule"] = dataclasses.asdict(spec.model.schedule)
-    values["layers"] = [
-        # A user's unit is known by its file's name and digest: where the file lies does not matter.
-        {"unit": Path(layer.unit).name, "options": dict(layer.options), "version": layer.version}
-        for layer in spec.model.layers
+    counts = {name: getattr(spec, name) for name in ("hidden_size", "iterations", "batch_size", "evaluate_every")}
+    layers = [
+        {"unit": layer.name, "options": dict(layer.options), "version": layer.version} for layer in spec.model.layers
     ]
-    values["task"] = _plain_task(spec.task)
-    return values
+    return {
+        **counts,
+        "layers": layers,
+        "optimizer": _floats(dataclasses.asdict(spec.optimizer)),
+        "schedule": _floats(dataclasses.asdict(spec.model.schedule)),
+        "task": _plain_task(spec.task),
+    }
 
 
 def _plain_task(task: Task) -> dict[str, Any]:
-    if isinstance(task, Arithmetic):
-        return {"kind": "arithmetic", "version": task.version, **dataclasses.asdict(task)}
-    names = ("version", "digest", "input_size", "output_size", "validation_share", "test_share", "threshold")
-    return {"kind": "rows", **{name: getattr(task, name) for name in names}}
+    if isinstance(task, Rows):
+        names = ("version", "digest", "input_size", "output_size", "validation_share", "test_share", "threshold")
+        return {"kind": "rows", **{name: getattr(task, name) for name in names}}
+    return {
+        "kind": "arithmetic",
+        "version": task.version,
+        **{name: getattr(task, name) for name in ("operation", "input_size", "subset_count", "fixed")},
+        **{name: float(getattr(task, name)) for name in ("subset_ratio", "overlap_ratio")},
+        **{name: [[*map(float, part)] for part in getattr(task, name)] for name in ("interpolation", "extrapolation")},
+    }
+
+
+def _floats(values: Mapping[str, float]) -> dict[str, float]:
+    """The same numbers whether they were written 1 or 1.0."""
+    return {name: float(value) for name, value in values.items()}

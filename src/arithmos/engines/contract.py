@@ -46,7 +46,7 @@ class Run:
         spec: its spec.
         seed: its seed.
         engine: name of the engine that made it.
-        threshold_released, threshold_corrected: test errors below which it counts as solved (NaN: no such threshold).
+        threshold_released, threshold_corrected: test errors below which it counts as solved; NaN if there is none.
         records: evaluations made; fewer than `spec.records` if it met NaN.
         ended_early: it met NaN and ended before its last iteration.
         best_step: step of the record with the lowest validation error, t = 0 left out unless there is no other.
@@ -111,6 +111,9 @@ class Control:
     all_records: bool = False
 
 
+NO_CONTROL = Control()
+
+
 class Engine(Protocol):
     """Trains runs to their end."""
 
@@ -143,7 +146,7 @@ def curve_records(spec: Spec, all_records: bool = False) -> NDArray[np.int64]:
 
 def layout(parts: Parts, in_features: int, out_features: int) -> list[tuple[str, tuple[int, ...]]]:
     """Names and shapes of a layer's effective weights, in order: matrices, then bias or gate."""
-    matrix = (out_features, in_features)
+    matrix: tuple[int, ...] = (out_features, in_features)
     if isinstance(parts, Leaf):
         return [("weight", matrix)] + ([("bias", (out_features,))] if parts.bias else [])
     return [("add", matrix)] + ([] if parts.shared else [("mul", matrix)]) + [("gate", matrix)]
@@ -152,10 +155,10 @@ def layout(parts: Parts, in_features: int, out_features: int) -> list[tuple[str,
 def effective(parts: Sequence[Parts | None], sizes: Sequence[int], parameters: Floats) -> Floats:
     """Effective weights of a network from its raw parameters, both flat and in the order of the layers.
 
-    A layer with a part of its own keeps its parameters as they are; it must then be the only kind of layer whose
-    parameters cannot be counted, so a network with one keeps all its parameters as they are.
+    A network with a layer of unknown parts keeps its parameters as they are.
     """
-    if any(part is None for part in parts):
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
         return parameters
     taken, position = [], 0
 
@@ -164,7 +167,7 @@ def effective(parts: Sequence[Parts | None], sizes: Sequence[int], parameters: F
         position += count
         return parameters[position - count : position]
 
-    for part, in_features, out_features in zip(parts, sizes[:-1], sizes[1:], strict=True):
+    for part, in_features, out_features in zip(known, sizes[:-1], sizes[1:], strict=True):
         count = in_features * out_features
         leaves = [part] if isinstance(part, Leaf) else [part.add] if part.shared else [part.add, part.mul]
         for leaf in leaves:
@@ -183,5 +186,5 @@ def _weights(leaf: Leaf, take: Callable[[int], Floats], count: int) -> Floats:
     if isinstance(leaf.map, Sigmoid):
         return (1 / (1 + np.exp(-w.astype(np.float64)))).astype(np.float32)
     if isinstance(leaf.map, Clamp) and leaf.map.clip:
-        return np.clip(w, leaf.map.low, leaf.map.high)
+        return np.clip(w, np.float32(leaf.map.low), np.float32(leaf.map.high))
     return w

@@ -1,0 +1,124 @@
+"""Batches of a stack of runs as torch tensors: the one definition of `arithmos.philox`, for many seeds at once.
+
+On a GPU the words are made by torch's integer arithmetic; on a CPU that would be most of an iteration, so a compiled
+loop makes them there.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache, reduce
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .. import philox
+from ..spec import Spec
+from ..tasks import Arithmetic, Rows
+
+Pair = tuple[Tensor, Tensor]
+
+_FOLDS: dict[str, Callable[[Tensor], Tensor]] = {
+    "add": lambda sums: sums.sum(-1),
+    "sub": lambda sums: reduce(torch.sub, sums.unbind(-1)),
+    "mul": lambda sums: reduce(torch.mul, sums.unbind(-1)),
+    "div": lambda sums: reduce(torch.div, sums.unbind(-1)),
+    "squared": lambda sums: sums[..., 0].square(),
+    "root": lambda sums: sums[..., 0].sqrt(),
+}
+
+
+class Batches:
+    """Training batches `[s, b, i]`, `[s, b, o]` by step, and the two fixed sets `[b, i]`, `[s, b, o]`."""
+
+    def __init__(self, spec: Spec, seeds: tuple[int, ...], device: torch.device) -> None:
+        self.spec, self.task, self.device = spec, spec.task, device
+        self.seeds = torch.tensor(seeds, dtype=torch.int64, device=device)
+        self._words = words if device.type == "cuda" else compiled_words
+        self.validation = self._fixed([spec.task.validation(seed) for seed in seeds])
+        self.test = self._fixed([spec.task.test(seed) for seed in seeds])
+        if isinstance(self.task, Arithmetic):
+            subsets = np.array([self.task.subsets(seed) for seed in seeds])  # [s, subset, 2]
+            place = np.arange(self.task.input_size)[:, None]
+            inside = (subsets[:, None, :, 0] <= place) & (place < subsets[:, None, :, 1])
+            self.members = torch.from_numpy(inside.astype(np.float64)).to(device)  # [s, i, subset]
+            self._ranges = torch.tensor(
+                [(low, np.float32(high) - np.float32(low)) for low, high in self.task.interpolation],
+                dtype=torch.float32,
+                device=device,
+            ).double()
+        else:
+            self._training = self._pair(*self.task.training())
+
+    def _pair(self, *arrays: np.ndarray) -> Pair:
+        x, t = (torch.from_numpy(array.copy()).to(self.device) for array in arrays)
+        return x, t
+
+    def _fixed(self, sets: list[tuple[np.ndarray, np.ndarray]]) -> Pair:
+        return self._pair(sets[0][0], np.stack([t for _, t in sets]))
+
+    def at(self, step: int) -> Pair:
+        """Inputs and targets of one iteration."""
+        rows = self.spec.batch_size
+        if isinstance(self.task, Rows):
+            word = self._words(self.seeds, philox.ROWS, step, rows, 1)[..., 0]
+            chosen = (word * len(self._training[0])) >> 32
+            return self._training[0][chosen], self._training[1][chosen]
+        word = self._words(self.seeds, philox.TRAIN, step, rows, self.task.input_size)
+        low, width = self._ranges[word & 1 if len(self._ranges) > 1 else 0].unbind(-1)
+        x = (low + width * ((word >> 9).double() * 2.0**-23)).float()
+        sums = x.double() @ self.members  # [s, b, subset]
+        return x, _FOLDS[self.task.operation](sums).float().unsqueeze(-1)
+
+
+def words(seeds: Tensor, stream: int, step: int, rows: int, columns: int) -> Tensor:
+    """The words of `philox.words` for many seeds at once: `[s, rows, columns]`, int64."""
+    groups = -(-columns // 4)
+    low = 0xFFFFFFFF
+    c0 = torch.arange(rows, device=seeds.device)[:, None].expand(len(seeds), rows, groups)
+    c1 = torch.arange(groups, device=seeds.device).expand_as(c0)
+    c2 = torch.full_like(c0, step)
+    c3 = torch.full_like(c0, stream)
+    k0, k1 = seeds[:, None, None], philox.RUN
+    for _ in range(philox.ROUNDS):
+        # A product of two words wraps around in int64, and its halves are still right.
+        p0, p1 = c0 * philox.MULTIPLIERS[0], c2 * philox.MULTIPLIERS[1]
+        c0, c1, c2, c3 = (p1 >> 32) & low ^ c1 ^ k0, p1 & low, (p0 >> 32) & low ^ c3 ^ k1, p0 & low
+        k0, k1 = (k0 + philox.INCREMENTS[0]) & low, (k1 + philox.INCREMENTS[1]) & low
+    return torch.stack([c0, c1, c2, c3], dim=-1).flatten(2)[..., :columns]
+
+
+def compiled_words(seeds: Tensor, stream: int, step: int, rows: int, columns: int) -> Tensor:
+    """The same as `words`, by a compiled loop on the CPU."""
+    out = np.empty((len(seeds), rows, -(-columns // 4) * 4), np.int64)
+    _loop()(seeds.numpy(), stream, step, out)
+    return torch.from_numpy(out)[..., :columns]
+
+
+@lru_cache(maxsize=1)
+def _loop() -> Any:
+    import numba
+
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    m0, m1 = (np.uint64(word) for word in philox.MULTIPLIERS)
+    w0, w1 = (np.uint64(word) for word in philox.INCREMENTS)
+    run, rounds = np.uint64(philox.RUN), philox.ROUNDS
+
+    @numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+    def loop(seeds, stream, step, out):  # type: ignore[no-untyped-def]
+        for s in range(out.shape[0]):
+            for row in range(out.shape[1]):
+                for group in range(out.shape[2] // 4):
+                    c0, c1, c2, c3 = np.uint64(row), np.uint64(group), np.uint64(step), np.uint64(stream)
+                    k0, k1 = np.uint64(seeds[s]), run
+                    for _ in range(rounds):
+                        p0, p1 = c0 * m0, c2 * m1
+                        c0, c1, c2, c3 = (p1 >> half) ^ c1 ^ k0, p1 & low, (p0 >> half) ^ c3 ^ k1, p0 & low
+                        k0, k1 = (k0 + w0) & low, (k1 + w1) & low
+                    place = 4 * group
+                    out[s, row, place] = c0
+                    out[s, row, place + 1] = c1
+                    out[s, row, place + 2] = c2
+                    out[s, row, place + 3] = c3
+
+    return loop

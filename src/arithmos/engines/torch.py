@@ -1,0 +1,230 @@
+"""The torch engine: any network of units or of a user's modules, seeds stacked, one optimizer step for all.
+
+It is the truth that the fused engines are compared with, so it says what a run is in the plainest words: the order
+of evaluation, step and projection, the gradients and the optimizer are torch's own.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+
+from ..spec import Spec
+from ..training import sparsity_error, sparsity_loss
+from .batches import Batches
+from .contract import NO_CONTROL, Control, Floats, Job, Run, State
+from .judge import Judge
+
+_STACK = 256
+_EVALUATION_FLOATS = 2**24
+_CHUNK_S = 1.0
+_ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
+
+
+class _Training(nn.Module):
+    """Mean squared error of a network, the sparsity of its weights, and the gate of its last layer."""
+
+    def __init__(self, network: nn.Sequential) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor, t: Tensor, regularized: bool) -> tuple[Tensor, Tensor]:
+        error = (self.network(x) - t).square().mean()
+        return error, sparsity_loss(self.network) if regularized else error.new_zeros(())
+
+
+class _Inspection(nn.Module):
+    """What a record shows beside the two errors: sparsity error, mean gate of the last layer, NaN among the weights."""
+
+    def __init__(self, network: nn.Sequential) -> None:
+        super().__init__()
+        self.network = network
+        self.has_weights = any(callable(getattr(layer, "weights", None)) for layer in network)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        sparsity = sparsity_error(self.network) if self.has_weights else x.new_full((), torch.nan)
+        last = self.network[-1]
+        gate = x.new_full((), torch.nan)
+        if callable(value := getattr(last, "gate_value", None)):
+            gate = value(self.network[:-1](x)).mean()
+        broken = torch.stack([p.isnan().any() for p in self.network.parameters()]).any()
+        return sparsity, gate, broken
+
+
+class TorchEngine:
+    """Trains stacks of seeds with torch.
+
+    Args:
+        device: where: "cpu" or "cuda".
+    """
+
+    name = "torch"
+
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = torch.device(device)
+
+    def refuses(self, spec: Spec) -> str | None:
+        """Nothing: it runs every spec."""
+        return None
+
+    def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
+        """Finished runs, job after job; seeds that were suspended at the same step go on together."""
+        for job in jobs:
+            states = {seed: control.resume(job.spec, seed) for seed in job.seeds}
+
+            def step_of(seed: int, states: dict[int, State | None] = states) -> int:
+                state = states[seed]
+                return -1 if state is None else int(state["step"][0])
+
+            for _, group in groupby(sorted(job.seeds, key=lambda seed: (step_of(seed), seed)), key=step_of):
+                seeds = tuple(group)
+                for start in range(0, len(seeds), _STACK):
+                    if control.stopped():
+                        return
+                    stack = _Stack(job.spec, seeds[start : start + _STACK], self.device, control)
+                    stack.resume(states)
+                    yield from stack.train()
+
+
+class _Stack:
+    """Runs of one spec that train side by side, seed by seed on the leading axis of every tensor."""
+
+    def __init__(self, spec: Spec, seeds: tuple[int, ...], device: torch.device, control: Control) -> None:
+        self.spec, self.seeds, self.device, self.control = spec, seeds, device, control
+        networks = [spec.network(seed) for seed in seeds]
+        self.network = networks[0].to(device)
+        parameters, _ = stack_module_state(networks)
+        self.parameters = {name: value.detach().to(device).requires_grad_() for name, value in parameters.items()}
+        adam = spec.optimizer
+        self.optimizer = torch.optim.Adam(
+            self.parameters.values(), lr=adam.lr, betas=(adam.beta1, adam.beta2), eps=adam.eps
+        )
+        self.bounds = {
+            f"{index}.{name}": limits
+            for index, layer in enumerate(self.network)
+            for name, limits in getattr(layer, "bounds", dict)().items()
+        }
+        self.batches = Batches(spec, seeds, device)
+        self.judge = Judge(spec, seeds, self.flat().shape[1], control)
+        self.step = 0
+        self.elapsed_s = 0.0
+        self._errors = self._stacked(_Training(self.network))
+        self._inspect = self._stacked(_Inspection(self.network))
+        self._outputs = self._stacked(self.network)
+
+    def _stacked(self, module: nn.Module) -> Callable[..., tuple[Tensor, ...]]:
+        """The module as a function of the stacked parameters and stacked inputs."""
+        prefix = "" if module is self.network else "network."
+
+        def call(parameters: dict[str, Tensor], tensors: tuple[Tensor, ...], *rest: object) -> tuple[Tensor, ...]:
+            named = {prefix + name: value for name, value in parameters.items()}
+            result: tuple[Tensor, ...] = functional_call(module, named, (*tensors, *rest))
+            return result
+
+        def stacked(tensors: tuple[Tensor, ...], *rest: object, shared: bool = False) -> tuple[Tensor, ...]:
+            axes = (0, None if shared else 0, *[None] * len(rest))
+            return vmap(call, in_dims=axes, randomness="error")(self.parameters, tensors, *rest)
+
+        return stacked
+
+    def train(self) -> Iterator[Run]:
+        """Trains the stack to its end, or until the caller stops it."""
+        spec = self.spec
+        told, begun = self.step, time.monotonic()
+        paused = begun
+        while self.step <= spec.iterations:
+            x, t = self.batches.at(self.step)
+            if self.step % spec.evaluate_every == 0:
+                self._record(x)
+                if self.judge.ended.all():
+                    break
+            self.advance(x, t)
+            if (now := time.monotonic()) - paused > _CHUNK_S:
+                self.control.advance((self.step - told) * len(self.seeds))
+                told, paused = self.step, now
+                if self.control.stopped():
+                    self.elapsed_s += now - begun
+                    self._suspend()
+                    return
+        self.control.advance((spec.iterations + 1 - told) * len(self.seeds))
+        self.elapsed_s += time.monotonic() - begun
+        self.judge.ended |= np.isnan(self.flat()).any(axis=1)
+        yield from self.judge.runs(TorchEngine.name, self.flat(), self.elapsed_s)
+
+    def advance(self, x: Tensor, t: Tensor) -> None:
+        """One iteration: gradient, Adam, projection."""
+        strength = self.spec.model.schedule(self.step)
+        error, sparsity = self._errors((x, t), strength > 0)
+        self.optimizer.zero_grad()
+        (error + strength * sparsity).sum().backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        with torch.no_grad():
+            for name, (low, high) in self.bounds.items():
+                self.parameters[name].clamp_(low, high)
+        self.step += 1
+
+    @torch.no_grad()
+    def _record(self, x: Tensor) -> None:
+        sparsity, gate, broken = self._inspect((x,))
+        errors = [self._error(*self.batches.validation), self._error(*self.batches.test)]
+        values = np.stack([*errors, sparsity.cpu().numpy(), gate.cpu().numpy()], axis=1).astype(np.float32)
+        self.judge.observe(self.step, values, self.flat(), broken.cpu().numpy())
+
+    def _error(self, x: Tensor, t: Tensor) -> NDArray[np.float64]:
+        """Mean squared error of each run on observations that all runs share: inputs `[b, i]`, targets `[s, b, o]`."""
+        widest = max(a * b for a, b in zip(self.spec.sizes[:-1], self.spec.sizes[1:], strict=True))
+        rows = max(1, _EVALUATION_FLOATS // (len(self.seeds) * widest))
+        total = torch.zeros(len(self.seeds), dtype=torch.float64, device=self.device)
+        for start in range(0, len(x), rows):
+            y = self._outputs((x[start : start + rows],), shared=True)
+            total += (y - t[:, start : start + rows]).double().square().sum(dim=(1, 2))  # type: ignore[operator]
+        return (total / (t.shape[1] * t.shape[2])).cpu().numpy()
+
+    def flat(self, name: str = "parameters") -> Floats:
+        """Parameters, or a moment of the optimizer by its name, as `[seeds, all]`."""
+        values = self.parameters.values()
+        chosen = values if name == "parameters" else [self.optimizer.state[value][name] for value in values]
+        return torch.cat([value.detach().reshape(len(value), -1) for value in chosen], dim=1).cpu().numpy()
+
+    def _suspend(self) -> None:
+        arrays = {name: self.flat(name) for name in _ARRAYS}
+        for run, seed in enumerate(self.seeds):
+            state: State = {
+                "step": np.array([self.step]),
+                "elapsed_s": np.array([self.elapsed_s / len(self.seeds)]),
+                **{name: array[run] for name, array in arrays.items()},
+                **{f"judge.{name}": value for name, value in self.judge.state(run).items()},
+            }
+            self.control.suspend(self.spec, seed, state)
+
+    def resume(self, states: dict[int, State | None]) -> None:
+        """Puts the runs where they were suspended; all of them at the same step, or none."""
+        suspended = [state for seed in self.seeds if (state := states[seed]) is not None]
+        if not suspended:
+            return
+        self.step = int(suspended[0]["step"][0])
+        self.elapsed_s = float(sum(state["elapsed_s"][0] for state in suspended))
+        for run, state in enumerate(suspended):
+            prefix = "judge."
+            judged = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+            self.judge.restore(run, judged)
+        flat, exp_avg, exp_avg_sq = (
+            torch.from_numpy(np.stack([state[name] for state in suspended])).to(self.device) for name in _ARRAYS
+        )
+        position = 0
+        for value in self.parameters.values():
+            count = value[0].numel()
+            place = slice(position, position + count)
+            position += count
+            with torch.no_grad():
+                value.copy_(flat[:, place].view_as(value))
+            self.optimizer.state[value] = {
+                "step": torch.tensor(float(self.step)),
+                "exp_avg": exp_avg[:, place].reshape(value.shape).clone(),
+                "exp_avg_sq": exp_avg_sq[:, place].reshape(value.shape).clone(),
+            }

@@ -1,0 +1,98 @@
+"""`Experiment`: what is run for one table or figure."""
+
+import dataclasses
+from collections.abc import Collection
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from ..spec import Model, Spec
+from ..tasks import Arithmetic
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is run for one table or figure.
+
+    Args:
+        name: how it is spelled on the command line.
+        item: where it stands in the paper.
+        title: what it shows, in a line.
+        specs: what to run, in the order in which it is shown.
+        seeds: how many seeds of each, 0 … seeds - 1.
+        axis: what a figure sweeps: the name of a field of the spec, its task or its schedule; empty for a table.
+        published: name of the published values that belong to it; empty if there are none.
+    """
+
+    name: str
+    item: str
+    title: str
+    specs: tuple[Spec, ...]
+    seeds: int = 100
+    axis: str = ""
+    published: str = ""
+
+    @property
+    def runs(self) -> int:
+        """Runs in all."""
+        return len(self.specs) * self.seeds
+
+    @property
+    def iterations(self) -> int:
+        """Training iterations in all."""
+        return sum(spec.iterations + 1 for spec in self.specs) * self.seeds
+
+    def select(
+        self,
+        *,
+        models: Collection[Model] | None = None,
+        operations: Collection[str] | None = None,
+        seeds: int | None = None,
+        iterations: int | None = None,
+    ) -> "Experiment":
+        """A part of the experiment, or a shorter version of it.
+
+        A model that the experiment does not have is put before each of its problems. Published values do not belong to
+        runs of another length, and are left out.
+
+        Args:
+            models: the models to run.
+            operations: the operations to run.
+            seeds: how many seeds.
+            iterations: another last iteration.
+        """
+        specs = list(self.specs)
+        if operations is not None:
+            _check(operations, specs, self.name)
+            specs = [spec for spec in specs if _operation(spec) in operations]
+        if models is not None:
+            order = list(dict.fromkeys(map(_operation, specs)))
+            chosen = dict.fromkeys(spec for model in models for spec in _problems(specs, model))
+            specs = sorted(chosen, key=lambda spec: order.index(_operation(spec)))
+        published = self.published
+        if iterations is not None and any(spec.iterations != iterations for spec in specs):
+            specs = [dataclasses.replace(spec, iterations=iterations) for spec in specs]
+            published = ""
+        if seeds is None:
+            seeds = self.seeds
+        if seeds < 1:
+            raise ValueError(f"seeds must be at least 1, got {seeds}")
+        return dataclasses.replace(self, specs=tuple(specs), seeds=seeds, published=published)
+
+
+def _operation(spec: Spec) -> str:
+    return spec.task.operation if isinstance(spec.task, Arithmetic) else ""
+
+
+def _check(operations: Collection[str], specs: list[Spec], experiment: str) -> None:
+    known = dict.fromkeys(map(_operation, specs))
+    for name in operations:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ValueError(f"{experiment} has no operation {name!r}; {hint}it has {', '.join(known)}")
+
+
+def _problems(specs: list[Spec], model: Model) -> list[Spec]:
+    """The specs that a model takes part in; for a model from outside, every problem once."""
+    own = [spec for spec in specs if spec.model.name == model.name and spec.model.layers == model.layers]
+    return own or list(dict.fromkeys(dataclasses.replace(spec, model=model) for spec in specs))

@@ -1,0 +1,160 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arithmos.nn import NAU, UNITS, Clamp
+from arithmos.spec import MODELS, Adam, Layer, Model, Spec, as_unit, load_unit, model
+from arithmos.tasks import TEN_PARAMETERS, Arithmetic, Rows
+from arithmos.training import SparsitySchedule
+
+SPEC = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=200_000)
+
+OWN = """
+import torch
+from torch import nn
+
+
+class Mine(nn.Module):
+    def __init__(self, in_features, out_features, *, device=None, dtype=None):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(out_features, in_features, device=device, dtype=dtype))
+        nn.init.uniform_(self.weight)
+
+    def forward(self, x):
+        return x @ self.weight.T
+"""
+
+
+def test_id_is_stable():
+    # Stored runs are found by this name: it may change only with a version of task or units.
+    assert SPEC.id == "76a4d084edf660e9"
+    assert json.loads(SPEC.json())["task"]["version"] == 1
+    assert [layer["version"] for layer in json.loads(SPEC.json())["layers"]] == ["1", "1"]
+
+
+def test_id_does_not_know_how_a_number_was_written():
+    task = dataclasses.replace(TEN_PARAMETERS, interpolation=((1, 2),))
+    schedule = SparsitySchedule(10, 1e6, 2e6)
+    same = dataclasses.replace(SPEC, task=task, model=dataclasses.replace(SPEC.model, schedule=schedule))
+    assert same.id == SPEC.id
+
+
+def test_id_knows_everything_but_names():
+    renamed = dataclasses.replace(SPEC, model=dataclasses.replace(SPEC.model, name="x", label="y"))
+    assert renamed.id == SPEC.id
+    changed = [
+        {"hidden_size": 3},
+        {"iterations": 1},
+        {"batch_size": 64},
+        {"evaluate_every": 10},
+        {"optimizer": Adam(lr=0.01)},
+        {"model": MODELS["NAU"]},
+        {"model": MODELS["NMU"].with_options(project=False)},
+        {"task": Arithmetic(operation="mul", input_size=4)},
+        {"task": dataclasses.replace(TEN_PARAMETERS, extrapolation=((2.0, 7.0),))},
+        {"task": Rows(np.ones((9, 4)), np.ones(9))},
+    ]
+    assert len({dataclasses.replace(SPEC, **change).id for change in changed} | {SPEC.id}) == len(changed) + 1
+
+
+@given(st.sampled_from(sorted(MODELS)), st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**32 - 1))
+def test_parts_count_the_parameters_of_every_model(name, inputs, hidden, seed):
+    task = Arithmetic(operation="add", input_size=inputs, fixed=((0, 1),))
+    spec = Spec(task=task, model=MODELS[name], hidden_size=hidden)
+    network = spec.network(seed)
+    assert [layer.parts for layer in network] == list(spec.parts)
+    again = spec.network(seed)
+    for a, b in zip(network.parameters(), again.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_weights_start_as_the_second_filling_of_a_seeded_generator():
+    generator = torch.Generator().manual_seed(3)
+    torch.empty(2, 4).uniform_(-0.5, 0.5, generator=generator)
+    torch.empty(1, 2).uniform_(0.25, 0.75, generator=generator)
+    first = torch.empty(2, 4).uniform_(-0.5, 0.5, generator=generator)
+    second = torch.empty(1, 2).uniform_(0.25, 0.75, generator=generator)
+    network = SPEC.network(3)
+    assert torch.equal(network[0].weight, first)
+    assert torch.equal(network[1].weight, second)
+
+
+def test_models_are_the_published_ones():
+    assert [layer.unit for layer in MODELS["NACMulNMU"].layers] == ["NAU", "NACMulNMU"]
+    assert [layer.unit for layer in MODELS["ReLU"].layers] == ["ReLU", "Linear"]
+    assert MODELS["NAU"].schedule.strength == 0.01
+    assert (MODELS["NMU"].schedule.start, MODELS["NMU"].schedule.end) == (1_000_000, 2_000_000)
+    assert all(layer.unit in UNITS for known in MODELS.values() for layer in known.layers)
+
+
+def test_options_reach_the_parts():
+    parts = MODELS["NMU"].with_options(project=False).layers[1].parts
+    assert parts.map == Clamp(0.0, 1.0, project=False, clip=True)
+
+
+def test_model_by_layers():
+    assert model("NAU>NMU") == MODELS["NMU"]
+    assert model("NAU > NMU") == MODELS["NMU"]
+    assert [layer.unit for layer in model("NACAdd>NMU").layers] == ["NACAdd", "NMU"]
+    with pytest.raises(KeyError, match="unknown unit 'NMUU'; did you mean 'NMU'"):
+        model("NAU>NMUU")
+    with pytest.raises(KeyError, match="unknown model 'NMW'; did you mean 'NMU'"):
+        model("NMW")
+
+
+def test_a_users_file_is_known_by_its_digest_not_its_place(tmp_path):
+    paths = [tmp_path / place / "own.py" for place in ("a", "b")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text(OWN)
+    specs = [dataclasses.replace(SPEC, model=model(f"NAU>{path}:Mine")) for path in paths]
+    assert specs[0].id == specs[1].id
+    assert specs[0].parts[1] is None
+    torch.testing.assert_close(specs[0].network(5)[1].weight, specs[1].network(5)[1].weight)
+    assert not torch.equal(specs[0].network(5)[1].weight, specs[0].network(6)[1].weight)
+    paths[1].write_text(OWN + "\n\n")
+    load_unit.cache_clear()
+    assert dataclasses.replace(SPEC, model=model(f"NAU>{paths[1]}:Mine")).id != specs[0].id
+    with pytest.raises(ValueError, match=r"'Missing' is no nn.Module class or Unit .*it has \['Mine'\]"):
+        model(f"NAU>{paths[0]}:Missing")
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        model(f"NAU>{tmp_path}/none.py:Mine")
+
+
+def test_a_users_class_is_a_unit():
+    class Mine(NAU):
+        pass
+
+    unit = as_unit(Mine)
+    assert unit.parts == NAU.parts
+    spec = dataclasses.replace(SPEC, model=Model("mine", (Layer("NAU"), Layer(unit))))
+    assert spec.id != SPEC.id
+    assert spec.sizes == (4, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"iterations": -1}, r"iterations must be a whole number from 0 to 2\^32 - 1, got -1"),
+        ({"hidden_size": 0}, "hidden_size must be a whole number from 1"),
+        ({"batch_size": 1.5}, "batch_size must be a whole number from 1 .*got 1.5"),
+        ({"evaluate_every": True}, "evaluate_every must be a whole number from 1 .*got True"),
+    ],
+)
+def test_impossible_specs_are_refused_by_name(change, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(SPEC, **change)
+
+
+def test_impossible_optimizers_and_models_are_refused_by_name():
+    with pytest.raises(ValueError, match="lr must be above 0, got 0"):
+        Adam(lr=0)
+    with pytest.raises(ValueError, match="beta2 must be at least 0 and below 1, got 1"):
+        Adam(beta2=1)
+    with pytest.raises(ValueError, match="model 'x' must have at least one layer, got none"):
+        Model("x", ())
