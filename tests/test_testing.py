@@ -1,0 +1,140 @@
+"""The contract accepts a layer that somebody wrote in ten lines, and tells the author of another what to change."""
+
+import pytest
+import torch
+from torch import nn
+
+from arithmos.nn import NMU, Clamp, Leaf, NACMulNMU, Product, Sum, Unit
+from arithmos.testing import CONTRACT, check_unit
+
+
+class Mine(nn.Module):
+    def __init__(self, in_features, out_features, *, device=None, dtype=None):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(out_features, in_features, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self, generator=None):
+        nn.init.uniform_(self.weight, 0, 1, generator=generator)
+
+    def forward(self, x):
+        return x @ self.weight.T
+
+
+class OneAxis(Mine):
+    def forward(self, x):
+        return torch.einsum("bi,oi->bo", x, self.weight)
+
+
+class MixesRows(Mine):
+    def forward(self, x):
+        return (x - x.mean(0)) @ self.weight.T
+
+
+class NoRowsFails(Mine):
+    def forward(self, x):
+        return torch.stack([row @ self.weight.T for row in x.reshape(-1, x.shape[-1])]).view(*x.shape[:-1], -1)
+
+
+class AlwaysSingle(Mine):
+    def forward(self, x):
+        return (x.float() @ self.weight.T.float()).float()
+
+
+class IgnoresDevice(Mine):
+    def __init__(self, in_features, out_features, *, device=None, dtype=None):
+        super().__init__(in_features, out_features, dtype=dtype)
+
+
+class NoDtype(nn.Linear):
+    def __init__(self, in_features, out_features):
+        super().__init__(in_features, out_features)
+
+
+class HiddenState(Mine):
+    def reset_parameters(self, generator=None):
+        super().reset_parameters(generator)
+        self.scale = torch.rand(()).item()
+
+    def forward(self, x):
+        return self.scale * x @ self.weight.T
+
+
+class Unpicklable(Mine):
+    def __init__(self, *sizes, **options):
+        super().__init__(*sizes, **options)
+        self.activation = lambda z: z
+
+
+class ByValue(Mine):
+    def forward(self, x):
+        return x @ self.weight.T if self.weight.sum() > 0 else x @ -self.weight.T
+
+
+class GlobalRandomness(Mine):
+    def reset_parameters(self, generator=None):
+        nn.init.uniform_(self.weight)
+
+
+class HidesNaN(Mine):
+    def forward(self, x):
+        return x.nan_to_num() @ self.weight.T
+
+
+class WrongParts(Mine):
+    parts = Leaf(Clamp(0.0, 1.0), Product(), NMU.parts.init)
+
+
+class HalfLogs(NACMulNMU):
+    def forward(self, x):
+        return (x.log() @ self.weight.T).exp()
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_a_layer_in_ten_lines_passes():
+    results = check_unit(Mine)
+    assert list(results) == [check.__name__ for check in CONTRACT]
+    assert results.pop("check_parts") == "skipped: the unit declares no parts"
+    assert set(results.values()) == {"passed"}
+
+
+@pytest.mark.parametrize(
+    ("layer", "check", "message"),
+    [
+        (OneAxis, "shapes", "treat the last axis as features"),
+        (MixesRows, "shapes", "any others as a batch"),
+        (NoRowsFails, "empty_batch", "let the number of rows be 0"),
+        (AlwaysSingle, "dtype", "make no float32 constants"),
+        (NoDtype, "dtype", "must take (in_features, out_features, *, device=None, dtype=None)"),
+        (IgnoresDevice, "device", "take device=None as an argument"),
+        (HalfLogs, "autocast", "compute them in float32"),
+        (HiddenState, "state_dict", "registered buffers"),
+        (Unpicklable, "copies", "no lambdas"),
+        (ByValue, "compile", "free of Python that depends on values"),
+        (ByValue, "vmap", "decide nothing by a value"),
+        (ByValue, "export", "free of Python that depends on values"),
+        (ByValue, "onnx", "operators that ONNX has"),
+        (GlobalRandomness, "reset", "give it to every random filler"),
+        (WrongParts, "parts", "declare the parts that forward is made of"),
+        (HidesNaN, "nan", "let NaN through"),
+    ],
+)
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_a_broken_layer_is_told_what_to_change(layer, check, message):
+    checks = {c.__name__.removeprefix("check_"): c for c in CONTRACT}
+    with pytest.raises(AssertionError) as failure:
+        checks[check](layer)
+    assert str(failure.value).startswith(f"{layer.__name__}: ")
+    assert message in str(failure.value)
+
+
+def test_wrong_bounds_are_found():
+    unit = Unit(NMU, name="Loose", label="", parts=NMU.parts, options={"project": False})
+    with pytest.raises(AssertionError, match="range of every parameter"):
+        check_unit(unit)
+
+
+def test_a_unit_by_its_record():
+    unit = Unit(Mine, name="Sum", label="sum", parts=Leaf(Clamp(0.0, 1.0, project=False), Sum(), NMU.parts.init))
+    with pytest.raises(AssertionError, match="Sum: initial values drawn by the parts"):
+        check_unit(unit)
