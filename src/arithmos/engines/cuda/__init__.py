@@ -15,8 +15,9 @@ from weakref import WeakValueDictionary
 from numpy.typing import NDArray
 
 from ...spec import Spec
-from ..contract import NO_CONTROL, Control, Job, Run, State
-from .device import Device, Gpu, Memory
+from ...tasks import Task
+from ..contract import NO_CONTROL, Control, Job, Run, State, thresholds
+from .device import Device, Gpu, Kernel, Memory
 from .group import Group
 from .plan import Plan, make_plan
 
@@ -28,12 +29,11 @@ _POLL_S = 0.002
 
 @dataclass
 class _Waiting:
-    """A group that has not started: its kernel is being compiled."""
+    """A group that has not started; its kernel is being compiled and its thresholds simulated."""
 
     plan: Plan
     spec: Spec
     states: dict[int, State | None]
-    code: "Future[bytes]"
 
     @property
     def work(self) -> float:
@@ -74,32 +74,37 @@ class CudaEngine:
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
         """Finished runs, as they end."""
-        compilers = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+        pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
         try:
-            yield from _Schedule(self, jobs, control, compilers).run()
+            yield from _Schedule(self, jobs, control, pool).run()
         finally:
-            compilers.shutdown(cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
 
 
 class _Schedule:
     """The groups of a call, waiting and live."""
 
-    def __init__(self, engine: CudaEngine, jobs: Sequence[Job], control: Control, compilers: ThreadPoolExecutor) -> None:
+    def __init__(self, engine: CudaEngine, jobs: Sequence[Job], control: Control, pool: ThreadPoolExecutor) -> None:
         self.engine, self.device, self.control = engine, engine.device, control
         self.live: list[Group] = []
-        self._kernels: dict[str, Any] = {}
-        self._codes: dict[str, Future[bytes]] = {}
+        self._kernels: dict[str, Kernel] = {}
         self._shared: WeakValueDictionary[object, Memory] = WeakValueDictionary()
-        self.waiting = sorted(
-            (self._wait_for(job, compilers) for job in jobs if job.seeds), key=lambda waiting: -waiting.work
-        )
+        self.waiting = sorted((self._waiting(job) for job in jobs if job.seeds), key=lambda group: -group.work)
+        self._codes: dict[str, Future[bytes]] = {}
+        self._thresholds: dict[Task, Future[tuple[float, float]]] = {}
+        for group in self.waiting:
+            plan, spec = group.plan, group.spec
+            if plan.source not in self._codes:
+                self._codes[plan.source] = pool.submit(self.device.compile, plan)
+            if spec.task not in self._thresholds:
+                self._thresholds[spec.task] = pool.submit(thresholds, spec)
 
-    def _wait_for(self, job: Job, compilers: ThreadPoolExecutor) -> _Waiting:
-        plan = make_plan(job.spec, self.device.limits)
-        if plan.source not in self._codes:
-            self._codes[plan.source] = compilers.submit(self.device.compile, plan)
+    def _waiting(self, job: Job) -> _Waiting:
         states = {seed: self.control.resume(job.spec, seed) for seed in job.seeds}
-        return _Waiting(plan, job.spec, states, self._codes[plan.source])
+        return _Waiting(make_plan(job.spec, self.device.limits), job.spec, states)
+
+    def _ready(self, group: _Waiting) -> bool:
+        return self._codes[group.plan.source].done() and self._thresholds[group.spec.task].done()
 
     def run(self) -> Iterator[Run]:
         """Keeps the GPU full until all is done or the caller stops it."""
@@ -110,7 +115,7 @@ class _Schedule:
                 return
             started = self._start()
             for group in self.live:
-                while group.queued < _QUEUED and group.launch(self.engine.chunk_s):
+                while group.queued < _QUEUED and group.launch(group.chunk(self.engine.chunk_s)):
                     started = True
             ended = False
             for group in list(self.live):
@@ -134,20 +139,20 @@ class _Schedule:
 
     def _full(self) -> bool:
         residents = self.device.limits.multiprocessors
-        filled = sum(group.blocks / (group.plan.resident * residents) for group in self.live)
+        filled = sum(group.blocks / (group.kernel.resident * residents) for group in self.live)
         return filled >= self.engine.fill or len(self.live) >= _STREAMS
 
     def _start(self) -> bool:
         """Starts the groups with most to do, as many as fill the GPU and have a kernel."""
         started = False
         while not self._full():
-            ready = next((w for w in self.waiting if w.code.done()), None)
+            ready = next(filter(self._ready, self.waiting), None)
             if ready is None:
                 break
             self.waiting.remove(ready)
             source = ready.plan.source
             if source not in self._kernels:
-                self._kernels[source] = self.device.load(ready.code.result(), ready.plan)
+                self._kernels[source] = self.device.load(self._codes[source].result(), ready.plan)
             self.live.append(
                 Group(
                     self.device, ready.plan, self._kernels[source], ready.spec, ready.states, self.control, self._keep

@@ -76,7 +76,9 @@ def _version() -> str:
     try:
         status, major, minor = nvrtc.nvrtcVersion()
     except RuntimeError as error:
-        raise ImportError(f"the cuda engine needs NVRTC, CUDA's run-time compiler, which was not found: {error}") from error
+        raise ImportError(
+            f"the cuda engine needs NVRTC, CUDA's run-time compiler, which was not found: {error}"
+        ) from error
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         raise ImportError(f"the cuda engine needs NVRTC, CUDA's run-time compiler, which answered {status}")
     return f"{major}.{minor}"

@@ -3,6 +3,7 @@
 import ctypes
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -46,10 +47,20 @@ class Memory(Protocol):
         """Fills an array from `offset` bytes on, and returns it."""
 
 
+@dataclass(frozen=True)
+class Kernel:
+    """A loaded kernel, and how many blocks of it fit on a multiprocessor."""
+
+    function: Any
+    resident: int
+
+
 class Stream(Protocol):
     """Launches that follow one another, beside those of other streams."""
 
-    def launch(self, kernel: Any, plan: Plan, blocks: int, settings: Settings, slots: int, chunk: int) -> Callable[[], bool]:
+    def launch(
+        self, function: Any, plan: Plan, blocks: int, settings: Settings, slots: int, chunk: int
+    ) -> Callable[[], bool]:
         """Queues a kernel; the answer says, whenever asked, whether it is done."""
 
     def wait(self) -> None:
@@ -65,7 +76,7 @@ class Device(Protocol):
     def compile(self, plan: Plan) -> bytes:
         """The plan's kernel as machine code; may be called from several threads."""
 
-    def load(self, code: bytes, plan: Plan) -> Any:
+    def load(self, code: bytes, plan: Plan) -> Kernel:
         """A kernel to launch."""
 
     def stream(self) -> Stream:
@@ -132,13 +143,14 @@ class Gpu:
     def compile(self, plan: Plan) -> bytes:
         return cubin(plan.source, self.arch)
 
-    def load(self, code: bytes, plan: Plan) -> Any:
+    def load(self, code: bytes, plan: Plan) -> Kernel:
         function = self._call("cuModuleGetFunction", self._call("cuModuleLoadData", code), b"train")
         attribute = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self._call("cuFuncSetAttribute", function, attribute, plan.shared_bytes)
         carveout = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
         self._call("cuFuncSetAttribute", function, carveout, 100)
-        return function
+        shape = (function, plan.threads, plan.shared_bytes)
+        return Kernel(function, int(self._call("cuOccupancyMaxActiveBlocksPerMultiprocessor", *shape)))
 
     def stream(self) -> "GpuStream":
         return GpuStream(self._call)
@@ -176,11 +188,13 @@ class GpuStream:
         self._driver, self._call = driver, call
         self._stream = call("cuStreamCreate", driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
 
-    def launch(self, kernel: Any, plan: Plan, blocks: int, settings: Settings, slots: int, chunk: int) -> Callable[[], bool]:
+    def launch(
+        self, function: Any, plan: Plan, blocks: int, settings: Settings, slots: int, chunk: int
+    ) -> Callable[[], bool]:
         values = (settings, ctypes.c_uint64(slots), ctypes.c_int64(chunk))
         pointers = (ctypes.c_void_p * 3)(*(ctypes.addressof(value) for value in values))
         shape = (blocks, 1, 1, plan.threads, 1, 1)
-        self._call("cuLaunchKernel", kernel, *shape, plan.shared_bytes, self._stream, ctypes.addressof(pointers), 0)
+        self._call("cuLaunchKernel", function, *shape, plan.shared_bytes, self._stream, ctypes.addressof(pointers), 0)
         event = self._call("cuEventCreate", self._driver.CUevent_flags.CU_EVENT_DISABLE_TIMING)
         self._call("cuEventRecord", event, self._stream)
         return partial(self._done, event)

@@ -15,7 +15,7 @@ from ...spec import Adam, Spec
 from ...tasks import Arithmetic, Rows
 from ..contract import NEVER, Control, Floats, Run, State, curve_records, thresholds
 from ..judge import Judge
-from .device import Device, Memory, Settings
+from .device import Device, Kernel, Memory, Settings
 from .plan import Plan, range_constants, range_kind
 
 RUNNING, FINISHED, MET_NAN = range(3)
@@ -42,18 +42,20 @@ class Group:
         self,
         device: Device,
         plan: Plan,
-        kernel: Any,
+        kernel: Kernel,
         spec: Spec,
         states: dict[int, State | None],
         control: Control,
         shared: Callable[[object, Callable[[], NDArray[Any]]], Memory],
     ) -> None:
         self.spec, self.plan, self.seeds = spec, plan, tuple(states)
-        self._kernel, self._device = kernel, device
+        self.kernel, self._device = kernel, device
         self._stream = device.stream()
         kept = curve_records(spec, control.all_records)
         runs, size = len(states), plan.parameters
-        parameters = np.stack([_initial(spec, seed) if state is None else state["parameters"] for seed, state in states.items()])
+        parameters = np.stack(
+            [_initial(spec, seed) if state is None else state["parameters"] for seed, state in states.items()]
+        )
         first, second, best = (np.zeros((runs, size), np.float32) for _ in range(3))
         curve = np.full((runs, len(kept), 3), np.nan, np.float32)
         errors = np.full((runs, _ERRORS), np.nan, np.float32)
@@ -99,18 +101,21 @@ class Group:
         """Chunks that are queued or running."""
         return len(self._tokens)
 
-    def launch(self, chunk_s: float) -> bool:
-        """Queues the next chunk of about so many seconds; false if all that is left to do is queued."""
+    def chunk(self, seconds: float) -> int:
+        """Iterations that take about so long."""
+        return max(1, int(self._rate * seconds)) if self._rate else min(self.spec.evaluate_every, 1000)
+
+    def launch(self, iterations: int) -> bool:
+        """Queues the next chunk of at most so many iterations; false if all that is left to do is queued."""
         live = np.flatnonzero((self.counts[:, ENDED] == RUNNING) & (self._planned <= self.spec.iterations))
         if not len(live):
             return False
-        chunk = int(self._rate * chunk_s) if self._rate else min(self.spec.evaluate_every, 1000)
-        chunk = min(max(chunk, 1), self.spec.iterations + 1)
+        chunk = min(iterations, self.spec.iterations + 1)
         key = live.astype(np.int32).tobytes()
         if self._slots is None or self._slots[0] != key:
             self._slots = key, self._device.upload(live.astype(np.int32))
         done = self._stream.launch(
-            self._kernel, self.plan, len(live), self.settings, self._slots[1].address, chunk
+            self.kernel.function, self.plan, len(live), self.settings, self._slots[1].address, chunk
         )
         self._tokens.append((done, chunk, time.monotonic(), self._slots[1]))
         self._planned[live] += chunk
@@ -145,7 +150,7 @@ class Group:
             state = self._state(run)
             judge = Judge(self.spec, (self.seeds[run],), self.plan.parameters, control)
             judge.restore(0, {name.removeprefix("judge."): value for name, value in state.items() if "judge." in name})
-            yield from judge.runs(engine, state["parameters"][None], float(self.elapsed_s[run]))
+            yield from judge.runs(engine, state["parameters"].astype(np.float32)[None], float(self.elapsed_s[run]))
 
     def suspended(self) -> Iterator[tuple[int, State]]:
         """Seeds and states of the runs that have not ended. Nothing may be queued."""
@@ -179,11 +184,16 @@ def _initial(spec: Spec, seed: int) -> Floats:
     return flat
 
 
-def _adam(adam: Adam, iterations: int) -> Floats:
-    """Rate and scale of each step, up to the one after which they no longer change."""
+def _adam_steps(adam: Adam, iterations: int) -> int:
+    """Steps after which the corrections of the moments no longer change in float32."""
     slowest = max(adam.beta1, adam.beta2)
     steps = 1 if slowest == 0 else math.ceil(26 * math.log(2) / -math.log(slowest))
-    t = np.arange(1, min(steps, iterations + 1) + 1, dtype=np.float64)
+    return min(steps, iterations + 1)
+
+
+def _adam(adam: Adam, iterations: int) -> Floats:
+    """Rate and scale of each step: `[step, 2]`."""
+    t = np.arange(1, _adam_steps(adam, iterations) + 1, dtype=np.float64)
     table = np.stack([adam.lr / (1 - adam.beta1**t), 1 / np.sqrt(1 - adam.beta2**t)], axis=1)
     return table.astype(np.float32)
 
@@ -217,7 +227,9 @@ def _data(
         "rows_t": empty,
         "subsets": device.upload(np.array([[start for start, _ in chosen] for chosen in subsets], np.int32)),
         "sets": device.upload(np.array([number[chosen] for chosen in subsets], np.int32)),
-        "validation": shared(("validation", task.input_size, ranges["validation"]), lambda: _columns(task.validation_inputs())),
+        "validation": shared(
+            ("validation", task.input_size, ranges["validation"]), lambda: _columns(task.validation_inputs())
+        ),
         "test": shared(("test", task.input_size, ranges["test"]), lambda: _columns(task.test_inputs())),
         "validation_t": device.upload(np.stack([pair[0] for pair in targets])),
         "test_t": device.upload(np.stack([pair[1] for pair in targets])),
@@ -240,32 +252,24 @@ def _columns(x: Floats) -> Floats:
 
 
 def _settings(spec: Spec, addresses: dict[str, int], curve_length: int) -> Settings:
-    task, adam, schedule = spec.task, spec.optimizer, spec.model.schedule
+    adam, schedule = spec.optimizer, spec.model.schedule
     released, corrected = thresholds(spec)
-    rows = isinstance(task, Rows)
-    widths, lows = ([np.float32(0)], [np.float32(0)]) if isinstance(task, Rows) else range_constants(task.interpolation)
-    if range_kind(spec) == "SHIFTED":
-        lows = [lows[0] - widths[0]]
     # A ramp without length is a step: one before its start it is 0, at its start 1.
     start, slope = (
         (schedule.start, 1 / (schedule.end - schedule.start))
         if schedule.end > schedule.start
         else (math.ceil(schedule.start) - 1, 1.0)
     )
-    steps = 1 if max(adam.beta1, adam.beta2) == 0 else len(_adam(adam, spec.iterations))
     return Settings(
         **addresses,
+        **_task_settings(spec),
         released=released,
         corrected=corrected,
         iterations=spec.iterations,
         ramp_start=math.floor(start),
         every=spec.evaluate_every,
-        validation_rows=len(task.validation(0)[0]) if rows else len(task.validation_inputs()),
-        test_rows=len(task.test(0)[0]) if rows else len(task.test_inputs()),
-        row_count=len(task.training()[0]) if rows else 0,
-        adam_steps=steps,
+        adam_steps=_adam_steps(adam, spec.iterations),
         curve_length=curve_length,
-        operation=0 if rows else _OPERATIONS.index(task.operation),
         gain1=1 - adam.beta1,
         beta2=adam.beta2,
         gain2=1 - adam.beta2,
@@ -273,6 +277,20 @@ def _settings(spec: Spec, addresses: dict[str, int], curve_length: int) -> Setti
         strength=schedule.strength,
         ramp_offset=start - math.floor(start),
         ramp_slope=slope,
-        width=(widths[0], widths[-1]),
-        low=(lows[0], lows[-1]),
     )
+
+
+def _task_settings(spec: Spec) -> dict[str, Any]:
+    task = spec.task
+    sizes = {f"{name}_rows": len(getattr(task, name)(0)[0]) for name in ("validation", "test")}
+    if isinstance(task, Rows):
+        return {**sizes, "row_count": len(task.training()[0])}
+    widths, lows = range_constants(task.interpolation)
+    if range_kind(spec) == "SHIFTED":
+        lows = [lows[0] - widths[0]]
+    return {
+        **sizes,
+        "operation": _OPERATIONS.index(task.operation),
+        "width": (widths[0], widths[-1]),
+        "low": (lows[0], lows[-1]),
+    }

@@ -6,7 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...nn._parts import Aggregation, Clamp, ExpLog, Free, Gate, Leaf, Parts, Product, Sigmoid, Sum, TanhSigmoid, WeightMap
+from ...nn._parts import (
+    Aggregation,
+    Clamp,
+    ExpLog,
+    Free,
+    Gate,
+    Leaf,
+    Parts,
+    Product,
+    Sigmoid,
+    Sum,
+    TanhSigmoid,
+    WeightMap,
+)
 from ...spec import Spec
 from ...tasks import Rows
 
@@ -89,8 +102,8 @@ def make_plan(spec: Spec, limits: Limits, *, tile: int | None = None, split: int
                 return plan
     need = plan.shared_bytes // 1024
     raise ValueError(
-        f"a network of sizes {spec.sizes} needs {need} KiB of shared memory a block even for 32 observations at a time, "
-        f"and this GPU has {limits.shared_per_block // 1024} KiB"
+        f"a network of sizes {spec.sizes} needs {need} KiB of shared memory a block even for 32 observations "
+        f"at a time, and this GPU has {limits.shared_per_block // 1024} KiB"
     )
 
 
@@ -157,7 +170,7 @@ def range_kind(spec: Spec) -> str:
     if len(spec.task.interpolation) == 2:
         return "TWO_PARTS"
     (width,), (low,) = range_constants(spec.task.interpolation)
-    if (width, low) == (1.0, 1.0):
+    if float(width) == 1.0 and float(low) == 1.0:
         return "UNIT"
     # fma(width, 1 + u, low - width) rounds the same number once if low - width is exact.
     return "SHIFTED" if np.float64(low) - np.float64(width) == np.float32(low - width) else "SCALED"

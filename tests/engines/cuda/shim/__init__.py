@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arithmos.engines.cuda.compile import SOURCES
-from arithmos.engines.cuda.device import Settings
+from arithmos.engines.cuda.device import Kernel, Settings
 from arithmos.engines.cuda.plan import Limits, Plan
 
 HERE = Path(__file__).parent
@@ -42,11 +42,9 @@ class HostMemory:
 
 class HostStream:
     def launch(
-        self, kernel: Any, plan: Plan, blocks: int, settings: Settings, slots: int, chunk: int
+        self, function: Any, plan: Plan, blocks: int, settings: Settings, slots: int, chunk: int
     ) -> Callable[[], bool]:
-        kernel.launch(
-            blocks, plan.threads, ctypes.byref(settings), ctypes.c_void_p(slots), ctypes.c_int64(chunk)
-        )
+        function(blocks, plan.threads, ctypes.byref(settings), ctypes.c_void_p(slots), ctypes.c_int64(chunk))
         return lambda: True
 
     def wait(self) -> None:
@@ -72,8 +70,8 @@ class HostDevice:
             subprocess.run(command, check=True)
         return str(library).encode()
 
-    def load(self, code: bytes, plan: Plan) -> Any:
-        return ctypes.CDLL(code.decode())
+    def load(self, code: bytes, plan: Plan) -> Kernel:
+        return Kernel(ctypes.CDLL(code.decode()).launch, 1)
 
     def stream(self) -> HostStream:
         return HostStream()

@@ -1,0 +1,267 @@
+"""Times the cuda engine: every model, sizes, hidden sizes, against the torch engine, and the whole campaign estimated.
+
+    python benchmarks/cuda_engine.py [--out FOLDER] [--quick]
+
+One process on one GPU. A figure is the iterations of all runs in flight a second, evaluation every 1000 iterations
+included, at as many runs as the GPU holds at a time; kernels are compiled and warmed up outside the clock.
+"""
+
+import argparse
+import dataclasses
+import datetime
+import json
+import os
+import platform
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from arithmos.engines import Control, Job
+from arithmos.engines.cuda import CudaEngine, group
+from arithmos.engines.cuda.device import Gpu
+from arithmos.engines.cuda.group import Group
+from arithmos.engines.cuda.plan import make_plan
+from arithmos.engines.torch import TorchEngine
+from arithmos.experiments import EXPERIMENTS
+from arithmos.spec import MODELS, Spec
+from arithmos.tasks import Arithmetic, Rows
+
+group.thresholds = lambda spec: (0.1, 0.1)  # simulating the true ones would take longer than all timings
+
+DEFAULT = Spec(task=Arithmetic(operation="mul"), model=MODELS["NMU"])
+SECONDS = 0.6
+
+
+def with_inputs(spec, size):
+    return dataclasses.replace(spec, task=dataclasses.replace(spec.task, input_size=size))
+
+
+class Bench:
+    def __init__(self, device):
+        self.device, self.kernels, self.memory, self.rates = device, {}, {}, {}
+
+    def compile(self, specs, **layout):
+        plans = {plan.source: plan for plan in (make_plan(spec, self.device.limits, **layout) for spec in specs)}
+        new = [plan for plan in plans.values() if plan.source not in self.kernels]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for plan, code in zip(new, pool.map(self.device.compile, new), strict=True):
+                self.kernels[plan.source] = self.device.load(code, plan)
+
+    def keep(self, key, make):
+        if key not in self.memory:
+            self.memory[key] = self.device.upload(make())
+        return self.memory[key]
+
+    def runs(self, spec, runs, **layout):
+        plan = make_plan(spec, self.device.limits, **layout)
+        kernel = self.kernels[plan.source]
+        runs = runs or kernel.resident * self.device.limits.multiprocessors
+        # Sixteen starts do for a timing: preparing more would take longer than timing them.
+        states = {seed: None for seed in range(min(runs, 16))}
+        first = Group(self.device, plan, kernel, spec, states, Control(), self.keep)
+        template = [state for _, state in first.suspended()]
+        states = {seed: template[seed % len(template)] for seed in range(runs)}
+        return Group(self.device, plan, kernel, spec, states, Control(), self.keep), kernel
+
+    def rate(self, spec, *, runs=None, seconds=SECONDS, **layout):
+        """Iterations a second, over all runs."""
+        plan = make_plan(spec, self.device.limits, **layout)
+        key = (plan.source, spec.evaluate_every, runs)
+        if key not in self.rates:
+            self.compile([spec], **layout)
+            group, kernel = self.runs(dataclasses.replace(spec, iterations=10**8), runs, **layout)
+            timed = []
+            chunk = spec.evaluate_every
+            for _ in range(3):
+                begun = time.perf_counter()
+                group.launch(chunk)
+                done = group.wait()
+                elapsed = time.perf_counter() - begun
+                timed.append(done / elapsed)
+                per = elapsed / chunk
+                chunk = max(1, round(seconds / per / spec.evaluate_every)) * spec.evaluate_every
+            self.rates[key] = {
+                "rate": timed[-1], "before": timed[-2], "threads": plan.threads, "resident": kernel.resident,
+                "shared_KiB": plan.shared_bytes / 1024, "runs": len(group.seeds),
+            }  # fmt: skip
+        return self.rates[key]
+
+
+def table(title, rows):
+    head = list(rows[0])
+    lines = [f"\n## {title}\n", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in rows:
+        cells = (f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values())
+        lines.append("| " + " | ".join(cells) + " |")
+    text = "\n".join(lines)
+    print(text, flush=True)
+    return text
+
+
+def shown(label, r):
+    return {
+        **label, "M it/s": round(r["rate"] / 1e6, 1), "again": round(r["before"] / 1e6, 1), "runs": r["runs"],
+        "blocks/SM": r["resident"], "threads": r["threads"], "KiB": round(r["shared_KiB"], 1),
+    }  # fmt: skip
+
+
+def same_bits(device):
+    """Bits of the same runs for different chunks and runs in flight."""
+    rows = []
+    for name in ("NMU", "NALU", "GatedNAUNMU"):
+        spec = dataclasses.replace(DEFAULT, model=MODELS[name], iterations=3000, evaluate_every=500)
+        prints = set()
+        for runs, chunk_s in ((3, 0.001), (3, 10.0), (700, 0.05), (700, 10.0)):
+            engine = CudaEngine(device, chunk_s=chunk_s)
+            found = {run.seed: run for run in engine.run([Job(spec, tuple(range(runs)))]) if run.seed < 3}
+            prints.add(
+                b"".join(
+                    found[s].end_weights.tobytes() + found[s].best_weights.tobytes() + found[s].curve.test.tobytes()
+                    for s in range(3)
+                )
+            )
+        rows.append({"model": name, "distinct results": len(prints)})
+    return rows
+
+
+def against_torch(bench):
+    """The torch engine on the same GPU, 256 seeds stacked."""
+    rows = []
+    for name in ("NMU", "NALU"):
+        spec = dataclasses.replace(DEFAULT, model=MODELS[name], iterations=400, evaluate_every=1000)
+        seeds = tuple(range(256))
+        list(TorchEngine("cuda").run([Job(dataclasses.replace(spec, iterations=20), seeds)]))
+        torch.cuda.synchronize()
+        begun = time.perf_counter()
+        list(TorchEngine("cuda").run([Job(spec, seeds)]))
+        theirs = 256 * 401 / (time.perf_counter() - begun)
+        ours = bench.rate(dataclasses.replace(DEFAULT, model=MODELS[name]))["rate"]
+        rows.append({"model": name, "torch M it/s": theirs / 1e6, "cuda M it/s": ours / 1e6, "ratio": ours / theirs})
+    return rows
+
+
+def campaign(bench):
+    """Seconds of every experiment at the measured rates of its specs, if the GPU stays full."""
+    rows, total, runs, iterations = [], 0.0, 0, 0
+    seen = set()
+    for experiment in EXPERIMENTS.values():
+        if experiment.name == "table-2":
+            continue  # part of all-models
+        seconds = 0.0
+        for spec in experiment.specs:
+            seconds += experiment.seeds * (spec.iterations + 1) / bench.rate(spec, seconds=0.15)["rate"]
+            seen.add(spec.id)
+        rows.append({
+            "experiment": experiment.name, "runs": experiment.runs, "iterations": f"{experiment.iterations:.2g}",
+            "minutes": seconds / 60, "M it/s": experiment.iterations / seconds / 1e6,
+        })  # fmt: skip
+        total, runs, iterations = total + seconds, runs + experiment.runs, iterations + experiment.iterations
+    rows.append({
+        "experiment": "all", "runs": runs, "iterations": f"{iterations:.2g}", "minutes": total / 60,
+        "M it/s": iterations / total / 1e6,
+    })  # fmt: skip
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    parser.add_argument("--quick", action="store_true", help="models and sizes only")
+    arguments = parser.parse_args()
+    device = Gpu()
+    bench = Bench(device)
+    import cuda.bindings
+    import cuda.core
+
+    from arithmos.engines.cuda.compile import _version
+
+    machine = (
+        f"{device.name}, {device.limits.multiprocessors} multiprocessors, NVRTC {_version()}, "
+        f"cuda-core {cuda.core.__version__}, cuda-bindings {cuda.bindings.__version__}, torch {torch.__version__}, "
+        f"NumPy {np.__version__}, Python {platform.python_version()}, {datetime.date.today()}"
+    )
+    print(machine, flush=True)
+    parts, data = [f"# The cuda engine\n\n{machine}\n"], {"machine": machine}
+
+    def section(title, make):
+        begun = time.perf_counter()
+        try:
+            rows = make()
+        except Exception as error:
+            rows = [{"failed": repr(error)}]
+            import traceback
+
+            traceback.print_exc()
+        parts.append(table(title, rows))
+        data[title] = rows
+        print(f"({time.perf_counter() - begun:.0f} s)", flush=True)
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        (arguments.out / "cuda.md").write_text("\n".join(parts) + "\n", encoding="utf-8")
+        (arguments.out / "cuda.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+    def models():
+        specs = [dataclasses.replace(DEFAULT, model=model) for model in MODELS.values()]
+        bench.compile(specs)
+        return [shown({"model": spec.model.name}, bench.rate(spec)) for spec in specs]
+
+    def default():
+        rows = []
+        for runs in (132, 264, 528, 1056, 2112):
+            rows.append(shown({"runs in flight": runs}, bench.rate(DEFAULT, runs=runs)))
+        rare = dataclasses.replace(DEFAULT, evaluate_every=1_000_000)
+        rows.append(shown({"runs in flight": "no evaluation"}, bench.rate(rare)))
+        return rows
+
+    def sizes():
+        specs = [with_inputs(DEFAULT, n) for n in (4, 10, 25, 50, 100, 125, 150, 200, 250, 300)]
+        bench.compile(specs)
+        return [shown({"inputs": spec.task.input_size}, bench.rate(spec)) for spec in specs]
+
+    def layouts():
+        rows = []
+        for n in (100, 150, 200, 300):
+            spec = with_inputs(DEFAULT, n)
+            for tile, split in ((128, 1), (128, 2), (128, 4), (64, 1), (64, 2), (64, 4)):
+                try:
+                    r = bench.rate(spec, seconds=0.3, tile=tile, split=split)
+                except ValueError:
+                    continue
+                rows.append(shown({"inputs": n, "tile": tile, "split": split}, r))
+        return rows
+
+    def hidden():
+        specs = [
+            dataclasses.replace(DEFAULT, model=MODELS[name], hidden_size=h)
+            for name in ("NMU", "NALU")
+            for h in (2, 4, 7, 10, 16, 32, 64)
+        ]
+        bench.compile(specs)
+        return [shown({"model": s.model.name, "hidden": s.hidden_size}, bench.rate(s, seconds=0.3)) for s in specs]
+
+    def rows_task():
+        rng = np.random.default_rng(0)
+        x = rng.uniform(1, 2, (5000, 10)).astype(np.float32)
+        spec = Spec(task=Rows(x, x[:, 0] * x[:, 1]), model=MODELS["NMU"])
+        return [shown({"task": "5000 rows of 10"}, bench.rate(spec))]
+
+    section("Default problem", default)
+    section("Models", models)
+    section("Inputs", sizes)
+    section("Hidden units", hidden)
+    section("Same bits for different chunks and runs in flight", lambda: same_bits(device))
+    if not arguments.quick:
+        section("Layouts of a block", layouts)
+        section("A user's rows", rows_task)
+        section("Against the torch engine", lambda: against_torch(bench))
+        section(
+            "The campaign",
+            lambda: (bench.compile([s for e in EXPERIMENTS.values() for s in e.specs]), campaign(bench))[1],
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
