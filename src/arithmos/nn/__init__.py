@@ -1,6 +1,11 @@
 """Neural arithmetic units as PyTorch layers, and `UNITS`, the catalogue of them."""
 
 from . import gated_nau_nmu, linear, nac_add, nac_mul, nac_mul_nmu, nac_mul_sigma, nalu, nau, nmu
+from ._init import GlorotNormal as GlorotNormal
+from ._init import GlorotUniform as GlorotUniform
+from ._init import HeUniform as HeUniform
+from ._init import NACRange as NACRange
+from ._init import Uniform as Uniform
 from ._parts import Clamp as Clamp
 from ._parts import ExpLog as ExpLog
 from ._parts import Free as Free
