@@ -1,6 +1,7 @@
 import pytest
 
 from arithmos.experiments import EXPERIMENTS
+from arithmos.experiments.madsen2020 import CONTENTS
 from arithmos.spec import MODELS, model
 from arithmos.tasks import Arithmetic
 
@@ -22,7 +23,8 @@ RUNS = {
 
 
 def test_runs_are_as_many_as_the_paper_reports():
-    assert {name: experiment.runs for name, experiment in EXPERIMENTS.items()} == RUNS
+    assert {experiment.name: experiment.runs for experiment in CONTENTS} == RUNS
+    assert list(EXPERIMENTS)[: len(RUNS)] == list(RUNS)
     assert sum(RUNS.values()) - RUNS["table-2"] == 21_400
 
 

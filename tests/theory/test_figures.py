@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from arithmos.theory import loss_surface, nac_mul_expectation_error, nac_mul_forward, uniform
+from arithmos.theory import (
+    loss_surface,
+    nac_mul_expectation_error,
+    nac_mul_expectation_error_limit,
+    nac_mul_forward,
+    uniform,
+)
 
 
 class TestLossSurface:
@@ -70,3 +76,15 @@ class TestExpectationError:
     def test_arguments_are_checked(self, rng):
         with pytest.raises(ValueError, match="draws must be at least 1, got 0"):
             nac_mul_expectation_error(0.3, 2.0, rng, draws=0)
+
+    def test_limit_is_the_exact_error(self):
+        r_w, r_z = 0.001 + 0.055 * np.arange(10), np.array([[1.0], [7.0], [50.0]])
+        limit = nac_mul_expectation_error_limit(r_w, r_z, epsilon=1e-18)
+        exact = [[exact_error(width, high) for width in r_w] for [high] in r_z]
+        np.testing.assert_allclose(limit, exact, atol=1e-8)  # which leaves epsilon out
+
+    def test_limit_is_what_sampling_finds(self, rng):
+        variance = exact_mean(0.8, 20.0) - exact_mean(0.4, 20.0) ** 2
+        sampled = nac_mul_expectation_error(0.4, 20.0, rng)
+        limit = nac_mul_expectation_error_limit(0.4, 20.0)
+        assert sampled == pytest.approx(float(limit), abs=4.5 * math.sqrt(variance / 100_000))

@@ -1,8 +1,10 @@
-"""The catalogue of experiments: each a name, what it is in its paper, and the specs to run."""
+"""The catalogue: experiments, each a name, what it is in its paper, and the specs to run; and figures without runs."""
 
 from ..nn._unit import Catalogue
-from . import madsen2020
+from . import as_written, madsen2020
 from .experiment import Experiment as Experiment
+from .surfaces import SURFACES as SURFACES
+from .surfaces import Surface as Surface
 
-EXPERIMENTS: Catalogue[Experiment] = Catalogue("experiment", *madsen2020.CONTENTS)
+EXPERIMENTS: Catalogue[Experiment] = Catalogue("experiment", *madsen2020.CONTENTS, *as_written.CONTENTS)
 """All experiments by name, in the order of their paper."""

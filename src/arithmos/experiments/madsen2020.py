@@ -47,14 +47,14 @@ def _long(size: int) -> int:
     return 5_000_000 if size <= 100 else 10_000_000 if size <= 200 else 15_000_000
 
 
-def _strength(model: Model, strength: float) -> Model:
+def with_strength(model: Model, strength: float) -> Model:
     schedule = SparsitySchedule(strength, model.schedule.start, model.schedule.end)
     return dataclasses.replace(model, schedule=schedule)
 
 
 def _without(model: Model, *, regularizer: bool, clamp: bool, label: str) -> Model:
     """The model without its regularizer, without the projection of its parameters, or without both."""
-    model = _strength(model, 0.0) if regularizer else model
+    model = with_strength(model, 0.0) if regularizer else model
     model = model.with_options(project=False) if clamp else model
     return dataclasses.replace(model, name=label, label=label)
 
@@ -72,7 +72,9 @@ def _strengths(name: str, operation: Operation, model: str, symbol: str) -> Expe
         name=name,
         item="Figure: regularizer strength (appendix)",
         title=f"Strength of the sparsity regularizer, {model} on {symbol}",
-        specs=tuple(Spec(task=_task(operation), model=_strength(MODELS[model], strength)) for strength in STRENGTHS),
+        specs=tuple(
+            Spec(task=_task(operation), model=with_strength(MODELS[model], strength)) for strength in STRENGTHS
+        ),
         seeds=50,
         axis="strength",
         published=f"figure_{name.replace('-', '_')}",

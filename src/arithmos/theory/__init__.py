@@ -5,6 +5,7 @@ Appendices A and B of Madsen & Johansen (2020), corrected: the docstrings say wh
 
 from .figures import loss_surface as loss_surface
 from .figures import nac_mul_expectation_error as nac_mul_expectation_error
+from .figures import nac_mul_expectation_error_limit as nac_mul_expectation_error_limit
 from .gradients import nac_add_gradient as nac_add_gradient
 from .gradients import nac_mul_gradient as nac_mul_gradient
 from .gradients import nac_weight_gradient as nac_weight_gradient

@@ -6,6 +6,8 @@ from numpy.typing import ArrayLike, NDArray
 from ._checks import check_positive, check_size
 from .moments import nac_mul_forward, uniform
 
+_NODES, _SHARES = np.polynomial.legendre.leggauss(40)
+
 
 def loss_surface(w1: ArrayLike, w2: ArrayLike, epsilon: float) -> NDArray[np.float64]:
     r"""Squared error of a NAC₊ → NAC• network with one free weight a layer, at x = (1, 1.2, 1.8, 2).
@@ -46,3 +48,27 @@ def nac_mul_expectation_error(
     estimate = nac_mul_forward(uniform(-r_w, r_w), uniform(0.0, r_z), fan_in=1, epsilon=epsilon).mean
     w, x = rng.uniform(-r_w, r_w, draws), rng.uniform(0.0, r_z, draws)
     return estimate - float(np.mean((x + epsilon) ** w))
+
+
+def nac_mul_expectation_error_limit(r_w: ArrayLike, r_z: ArrayLike, *, epsilon: float = 1e-8) -> NDArray[np.float64]:
+    r"""What `nac_mul_expectation_error` tends to with ever more draws.
+
+    .. math:: 1 + \tfrac{r_w^2}{6} \log(\tfrac{r_z}2 + \epsilon)^2
+        - E_w\biggl[\frac{(r_z + \epsilon)^{w+1} - \epsilon^{w+1}}{(w + 1)\,r_z}\biggr]
+
+    with the mean over w by quadrature.
+
+    Shape:
+        r_w, below 1, and r_z broadcast against each other, and so is the result.
+
+    >>> nac_mul_expectation_error_limit([0.1, 0.496], 1.0).round(4)
+    array([-0.0026, -0.077 ])
+    """
+    check_positive("epsilon", epsilon)
+    widths, ranges = np.asarray(r_w, np.float64), np.asarray(r_z, np.float64)
+    w = widths[..., None] * _NODES  # [..., node]
+    high = ranges[..., None]
+    means = ((high + epsilon) ** (w + 1) - epsilon ** (w + 1)) / ((w + 1) * high)
+    estimate = 1 + widths**2 / 6 * np.log(ranges / 2 + epsilon) ** 2
+    error: NDArray[np.float64] = estimate - means @ _SHARES / 2
+    return error
