@@ -12,6 +12,7 @@ README = Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_python_blocks_run_and_learn():
     torch.manual_seed(0)
     text = README.read_text(encoding="utf-8")
