@@ -122,7 +122,7 @@ def select(
 
 
 def _tried(name: str | Model) -> Model:
-    """A model that, if there is a unit in it that is not ours, has passed a batch on: not a campaign should find out."""
+    """A model; if there is a unit in it that is not ours, it has let a small batch through."""
     chosen = model(name) if isinstance(name, str) else name
     if all(layer.record.name in UNITS for layer in chosen.layers):
         return chosen
@@ -166,12 +166,20 @@ def clock(store: Store, experiments: Sequence[Experiment] = (), *, threads: int 
     return Clock(store.load(columns=["elapsed_s"]), specs, threads)
 
 
-def estimate(todo: Plan, pace: Clock) -> dict[str, float]:
-    """Seconds that a plan will take on each of its engines."""
-    return {
-        engine.name: sum(pace.seconds(job.spec, engine.name) * len(job.seeds) for job in jobs)
+def estimate(todo: Plan, pace: Clock) -> "pd.DataFrame":
+    """What a plan takes, a row an engine: runs, iterations, seconds."""
+    import pandas as pd
+
+    rows = [
+        {
+            "engine": engine.name,
+            "runs": sum(len(job.seeds) for job in jobs),
+            "iterations": sum((job.spec.iterations + 1) * len(job.seeds) for job in jobs),
+            "seconds": sum(pace.seconds(job.spec, engine.name) * len(job.seeds) for job in jobs),
+        }
         for engine, jobs in todo.jobs
-    }
+    ]
+    return pd.DataFrame(rows, columns=["engine", "runs", "iterations", "seconds"])
 
 
 def catalogue(store: str | Path | Store = "runs", *, engine: str = "auto") -> "pd.DataFrame":
@@ -190,7 +198,7 @@ def catalogue(store: str | Path | Store = "runs", *, engine: str = "auto") -> "p
                 "runs": experiment.runs,
                 "iterations": experiment.iterations,
                 "stored": todo.runs - todo.missing,
-                "seconds": sum(estimate(todo, pace).values()),
+                "seconds": estimate(todo, pace)["seconds"].sum(),
             }
         )
     return pd.DataFrame(rows)

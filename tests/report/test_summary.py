@@ -13,6 +13,7 @@ from arithmos.store import Store
 
 TABLE = EXPERIMENTS["table-1"]
 NMU = TABLE.specs[2]
+PUBLISHED = [experiment for experiment in EXPERIMENTS.values() if experiment.published]
 
 
 def solved(spec, seed, at, **changes):

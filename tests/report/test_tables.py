@@ -31,7 +31,8 @@ def runs(spec, n, k, **changes):
 def store(tmp_path):
     """Cells of all kinds: many solved, some, one, none, and no runs."""
     store = Store(tmp_path)
-    for spec, (n, k) in zip(TABLE.specs, [(100, 31), (100, 0), (100, 98), (100, 100), (20, 1), (0, 0), (100, 100)]):
+    counts = [(100, 31), (100, 0), (100, 98), (100, 100), (20, 1), (0, 0), (100, 100)]
+    for spec, (n, k) in zip(TABLE.specs, counts, strict=True):
         store.append(runs(spec, n, k, ended_early=k == 31))
     for spec in SWEEP.specs[:2]:
         store.append(runs(spec, 50, 50))

@@ -49,7 +49,7 @@ class Engines:
         if name not in ("auto", *ENGINES):
             raise ValueError(f"engine must be auto, {', '.join(ENGINES)}, got {name!r}")
         self.name, self._say = name, say
-        self._makers = {**ENGINES, "cpu": lambda: _cpu(threads)}
+        self._makers: dict[str, Callable[[], Engine]] = {**ENGINES, "cpu": lambda: _cpu(threads)}
         self._made: dict[str, Engine | str] = {}
         self._said: set[str] = set()
 

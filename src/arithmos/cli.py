@@ -1,0 +1,239 @@
+"""The command line: each verb parses, calls its twin in Python, and prints."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from . import __version__, bench
+from ._click import INTERRUPTED, Program, asked, complain, names, seconds
+from .engines import ENGINES, Engines
+from .experiments import EXPERIMENTS, Experiment
+from .progress import Watch, duration
+from .report import listing, render, summarize
+from .report.grid import FORMATS
+from .report.run import run_page, spec_page
+from .spec import MODELS
+from .store import Store
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def selection(command: Command) -> Command:
+    """Options that choose a part of an experiment."""
+    for option in (
+        click.option("--iterations", type=int, metavar="N", help="Last iteration, instead of the experiment's."),
+        click.option("--seeds", type=int, metavar="N", help="How many seeds, instead of the experiment's number."),
+        click.option("--ops", callback=names, multiple=True, metavar="OP,…", help="Only these operations."),
+        click.option(
+            "--models",
+            callback=names,
+            multiple=True,
+            metavar="MODEL,…",
+            help='Only these models: names, or layers joined by ">", such as "NAU>file.py:MyUnit".',
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def pick(
+    experiments: Sequence[str], models: Sequence[str] | None, ops: Sequence[str] | None, **rest: int | None
+) -> list[Experiment]:
+    """The experiments that were asked for, or an error that says what was asked wrongly."""
+    with asked():
+        return bench.select(experiments, models=models, operations=ops, **rest)
+
+
+stored = click.option(
+    "--store",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder of the store.",
+)
+formatted = click.option(
+    "--format", type=click.Choice([*FORMATS, "json"]), default="text", show_default=True, help="How to write it."
+)
+
+
+@click.group(
+    cls=Program,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="arithmos list\narithmos run table-1\narithmos table table-1",
+)
+@click.version_option(__version__, prog_name="arithmos")
+def main() -> None:
+    """Measure what neural arithmetic units can do.
+
+    Train networks by the thousand, judge each, and see the published numbers beside your own.
+    """
+
+
+@main.command("list", epilog="arithmos list --store runs")
+@stored
+@formatted
+def list_(store: Path, format: Any) -> None:
+    """The experiments: what they are in the paper, what they run, what is stored, how long the rest takes."""
+    click.echo(listing.write(bench.catalogue(store), "Experiments", listing.CATALOGUE, format))
+
+
+@main.command(
+    epilog="arithmos run table-1\n"
+    "arithmos run table-2 --models 'NAU>my_unit.py:MyUnit' --ops mul --seeds 10\n"
+    "arithmos run all-models --engine cpu --budget 1h30m"
+)
+@click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT…")
+@selection
+@click.option("--engine", type=click.Choice(["auto", *ENGINES]), default="auto", show_default=True, help="Who runs it.")
+@stored
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads of the cpu engine [default: all cores].")
+@click.option("--budget", callback=seconds, metavar="TIME", help="Stop after 90s, 9m or 1h30m.")
+@click.option("--all-records", is_flag=True, help="Store whole learning curves, not thinned ones.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be run, and how long it might take.")
+@click.pass_context
+def run(
+    ctx: click.Context,
+    /,
+    experiments: Sequence[str],
+    engine: str,
+    store: Path,
+    jobs: int | None,
+    budget: float | None,
+    all_records: bool,
+    dry_run: bool,
+    **chosen: Any,
+) -> None:
+    """Run what is missing of some experiments, and store it.
+
+    It can be stopped at any moment, and goes on where it was.
+    """
+    parts, runs = pick(experiments, **chosen), Store(store)
+    if dry_run:
+        click.echo(preview(parts, runs, engine, jobs))
+        return
+    limit = math.inf if budget is None else budget
+    with Watch() as watch:
+        outcome = bench.run(
+            parts, engine=engine, store=runs, threads=jobs, budget_s=limit, all_records=all_records, progress=watch
+        )
+    for part in parts:
+        if not part.axis:
+            click.echo(render(summarize(runs, part), part) + "\n")
+    click.echo(conclusion(outcome, store, ctx.obj))
+    ctx.exit(INTERRUPTED if outcome.stopped == "interrupted" else 0)
+
+
+def preview(parts: Sequence[Experiment], store: Store, engine: str, threads: int | None) -> str:
+    """What would be run, and how long it might take."""
+    todo = bench.plan(parts, store, Engines(engine, threads=threads, say=complain))
+    frame = bench.estimate(todo, bench.clock(store, parts, threads=threads))
+    title = f"{todo.missing} of {todo.runs} runs to make, {todo.runs - todo.missing} stored"
+    return listing.write(frame, title, listing.PLAN) if todo.jobs else title
+
+
+def conclusion(outcome: bench.Outcome, store: Path, command: str) -> str:
+    """What became of a campaign, and how to go on with it."""
+    if outcome.stopped:
+        done = outcome.stored + outcome.finished
+        return (
+            f"{outcome.stopped}: {done} of {outcome.runs} runs are in {store}, {outcome.left} to go; what was under "
+            f"way is kept. To go on:\n  {command}"
+        )
+    if not outcome.finished:
+        return f"nothing to do: all {outcome.runs} runs are in {store}"
+    return f"{outcome.finished} runs made in {duration(outcome.elapsed_s)}; all {outcome.runs} are in {store}"
+
+
+@main.command(epilog="arithmos table table-1\narithmos table table-2 --ops mul --criterion corrected --format latex")
+@click.argument("experiment")
+@selection
+@click.option(
+    "--criterion",
+    type=click.Choice(["released", "corrected"]),
+    default="released",
+    show_default=True,
+    help="Thresholds and estimators: those behind the published numbers, or the right ones.",
+)
+@stored
+@formatted
+def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: Any) -> None:
+    """The table of an experiment: our numbers, and the published ones below them."""
+    [part] = pick([experiment], **chosen)
+    click.echo(render(summarize(Store(store), part, criterion=criterion), part, format))
+
+
+@main.command(epilog="arithmos models")
+@formatted
+def models(format: Any) -> None:
+    """The models: their layers, their regularizer, and the engines that can run them here."""
+    frame = listing.models(MODELS.values(), Engines(say=complain))
+    click.echo(listing.write(frame, "Models", listing.MODELS, format))
+
+
+@main.command(epilog="arithmos show table-1\narithmos show d9b0a7f7de1ff8be\narithmos show d9b0a7f7de1ff8be 0")
+@click.argument("name")
+@click.argument("seed", required=False, type=int)
+@stored
+def show(name: str, seed: int | None, store: Path) -> None:
+    """What an experiment runs; or a spec, by its id, with its runs; or one of these, by its seed."""
+    with asked():
+        if re.fullmatch("[0-9a-f]{16}", name):
+            click.echo(spec_page(Store(store), name) if seed is None else run_page(Store(store), name, seed))
+        else:
+            experiment = EXPERIMENTS[name]
+            click.echo(listing.write(listing.specs(experiment), experiment.title, listing.SPECS))
+
+
+@main.group("store", epilog="arithmos store info\narithmos store merge from-the-cluster --store runs")
+def store_() -> None:
+    """Look after a store."""
+
+
+@store_.command(epilog="arithmos store info --store runs")
+@stored
+def info(store: Path) -> None:
+    """What is in a store."""
+    found = Store(store).summary()
+    click.echo(f"{found.runs} runs of {found.specs} specs in {store}: {found.files} files, {found.bytes / 1e6:.1f} MB")
+    click.echo(f"{found.suspended} runs are suspended, {found.duplicates} rows are there twice")
+    for file, reason in found.damaged:
+        click.echo(f"set aside: {file}: {reason}")
+
+
+@store_.command(epilog="arithmos store merge from-the-cluster --store runs")
+@click.argument("others", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="OTHER…")
+@stored
+def merge(others: Sequence[Path], store: Path) -> None:
+    """Copy into a store what others have."""
+    merged = Store(store)
+    before = len(merged)
+    merged.merge(*others)
+    click.echo(f"{len(merged) - before} runs came to {store}, which has {len(merged)}")
+
+
+@store_.command(epilog="arithmos store pack --store runs")
+@stored
+def pack(store: Path) -> None:
+    """Write few files out of many."""
+    packed = Store(store)
+    before = packed.summary().files
+    packed.pack()
+    click.echo(f"{before} files became {packed.summary().files}")
+
+
+@store_.command(epilog="arithmos store check --store runs")
+@stored
+@click.pass_context
+def check(ctx: click.Context, /, store: Path) -> None:
+    """Read every file of a store to its last byte, and name those that cannot be trusted."""
+    checked = Store(store)
+    damaged = checked.check()
+    for file, reason in damaged:
+        click.echo(f"set aside: {file}: {reason}")
+    click.echo(f"{len(checked)} runs are sound, {len(damaged)} files are not")
+    ctx.exit(1 if damaged else 0)

@@ -1,0 +1,112 @@
+"""How a campaign goes: a live bar in a terminal, a line now and then elsewhere; both on stderr."""
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
+from rich.text import Text
+
+from .engines import Run
+
+EVERY_S = 10.0
+
+
+class Watch:
+    """Watches a campaign; as a context it takes its bar away at the end.
+
+    Args:
+        console: where to show it; stderr unless told.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, highlight=False)
+        self._bar = RichProgress(
+            TextColumn("{task.fields[runs]}"),
+            BarColumn(),
+            _Speed(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[solved]} solved"),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=None, runs="", solved=0)
+        self._runs = self._finished = self._solved = self._iterations = self._done = 0
+        self._begun = self._told = time.monotonic()
+
+    def __enter__(self) -> "Watch":
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def begin(self, runs: int, stored: int, iterations: int) -> None:
+        """There are so many runs, of which some are stored, and so many iterations to go."""
+        self._runs, self._finished, self._iterations = runs, stored, iterations
+        self._begun = self._told = time.monotonic()
+        self._bar.update(self._task, total=iterations)
+        self._show()
+
+    def advance(self, iterations: int) -> None:
+        """So many iterations were done."""
+        self._done += iterations
+        self._show()
+        if not self._console.is_terminal and time.monotonic() - self._told >= EVERY_S:
+            self._told = time.monotonic()
+            self._console.print(self._line(), soft_wrap=True)
+
+    def finished(self, run: Run) -> None:
+        """A run came to its end."""
+        self._finished += 1
+        self._solved += run.best_test < run.threshold_released
+        self._show()
+
+    def say(self, line: str) -> None:
+        """Something slow or odd happens: a line above the bar."""
+        self._bar.console.print(line, soft_wrap=True, markup=False)
+
+    def _show(self) -> None:
+        runs = f"{self._finished} of {self._runs} runs"
+        self._bar.update(self._task, completed=self._done, runs=runs, solved=self._solved)
+
+    def _line(self) -> str:
+        speed = self._done / (self._told - self._begun)
+        left = duration((self._iterations - self._done) / speed) if speed else "unknown"
+        runs = f"{self._finished} of {self._runs} runs"
+        return f"{runs}, {_per_second(speed)}, {left} left, {self._solved} solved"
+
+
+class _Speed(ProgressColumn):
+    """Iterations a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(_per_second(task.speed or 0.0))
+
+
+def _per_second(iterations: float) -> str:
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if iterations >= size:
+            return f"{iterations / size:.1f}{unit} iterations/s"
+    return f"{iterations:.0f} iterations/s"
+
+
+def duration(seconds: float) -> str:
+    """A time in words.
+
+    Example:
+        >>> [duration(s) for s in (0.4, 12, 600, 5400, 200_000)]
+        ['1 s', '12 s', '10 min', '1 h 30 min', '2 d 7 h']
+    """
+    minutes, hours = round(seconds / 60), round(seconds / 3600)
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if minutes < 90:
+        return f"{minutes} min"
+    if hours < 48:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{hours // 24} d {hours % 24} h"

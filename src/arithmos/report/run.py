@@ -1,0 +1,140 @@
+"""Specs and runs in words: what the verdict rests on, its learning curve, its weights."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..engines.contract import layout
+from ..nn import UNITS
+from ..spec import Layer
+from ..store import COLUMNS, Store
+from . import listing
+
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDTH = 60
+
+Row = Mapping[str, Any]
+
+
+def spec_page(store: Store, spec_id: str) -> str:
+    """A spec and its stored runs.
+
+    Raises:
+        KeyError: the store has no run of it.
+    """
+    runs = _stored(store, spec_id, ["spec", "best_test", "threshold_released", *listing.RUNS])
+    runs = runs.assign(solved=runs["best_test"] < runs["threshold_released"])
+    spec = json.dumps(json.loads(runs["spec"].iloc[0]), indent=1)
+    listed = listing.write(runs[list(listing.RUNS)], f"{len(runs)} runs of {spec_id}", listing.RUNS)
+    return f"{spec}\n\n{listed}"
+
+
+def run_page(store: Store, spec_id: str, seed: int) -> str:
+    """A run, of each engine that has made it: what the verdict rests on, its curves, its weights.
+
+    Raises:
+        KeyError: the store has no such run.
+    """
+    runs = _stored(store, spec_id, list(COLUMNS))
+    runs = runs[runs["seed"] == seed]
+    if runs.empty:
+        raise KeyError(f"{store.path} has no run of {spec_id} with seed {seed}")
+    return "\n\n".join(_describe({str(k): v for k, v in row.items()}) for row in runs.to_dict("records"))
+
+
+def _stored(store: Store, spec_id: str, columns: list[str]) -> pd.DataFrame:
+    runs = store.load(specs=[spec_id], columns=[name for name in columns if name in COLUMNS])
+    if runs.empty:
+        raise KeyError(f"{store.path} has no runs of spec {spec_id!r}; `arithmos show EXPERIMENT` lists specs")
+    return runs
+
+
+def _describe(row: Row) -> str:
+    spec = f"{row['layers']}, {row['operation'] or 'rows'}, {row['input_size']} inputs, {row['hidden_size']} hidden"
+    return "\n".join(
+        [
+            f"{row['model']} ({spec}), seed {row['seed']}, {row['engine']} engine, spec {row['spec_id']}",
+            "",
+            *_verdict(row),
+            "",
+            *_curves(row),
+            "",
+            f"Effective weights at the best record, step {row['best_step']:,}",
+            *_weights(row),
+        ]
+    )
+
+
+def _verdict(row: Row) -> Iterator[str]:
+    for criterion in ("released", "corrected"):
+        limit, at = row[f"threshold_{criterion}"], row[f"solved_at_{criterion}"]
+        verdict = "solved" if row["best_test"] < limit else "not solved"
+        first = f"first below it at step {at:,}" if at >= 0 else "never below it"
+        yield f"{criterion:<10} {verdict}: test error {row['best_test']:.3g}, threshold {limit:.3g}, {first}"
+    ended = ", ended early on NaN" if row["ended_early"] else ""
+    gate = "" if np.isnan(row["best_gate"]) else f", gate {row['best_gate']:.3g}"
+    yield (
+        f"{'best':<10} step {row['best_step']:,}: validation error {row['best_validation']:.3g}, "
+        f"sparsity error {row['best_sparsity']:.3g}{gate}"
+    )
+    yield (
+        f"{'end':<10} validation error {row['end_validation']:.3g}, test error {row['end_test']:.3g}, "
+        f"sparsity error {row['end_sparsity']:.3g}; {row['records']} records, {row['elapsed_s']:.3g} s{ended}"
+    )
+
+
+def _curves(row: Row) -> Iterator[str]:
+    steps = np.asarray(row["curve_step"])
+    yield f"Learning curves, logarithmic both ways, steps {steps[0]:,} to {steps[-1]:,}"
+    for name in ("validation", "test", "sparsity"):
+        values = np.asarray(row[f"curve_{name}"], np.float64)
+        known = values[np.isfinite(values) & (values > 0)]
+        scale = f"{known.min():.1e} to {known.max():.1e}" if known.size else "nothing to show"
+        yield f"{name:<10} {spark(values)} {scale}"
+
+
+def spark(values: NDArray[np.float64], width: int = _WIDTH) -> str:
+    """Values as a line of bars, on a logarithmic scale; a point where there is none to show.
+
+    Example:
+        >>> spark(np.array([100.0, 10.0, 1.0, 0.0, np.nan]))
+        '█▅▁··'
+    """
+    values = values[np.linspace(0, len(values) - 1, min(width, len(values))).round().astype(int)]
+    shown = np.isfinite(values) & (values > 0)
+    if not shown.any():
+        return "·" * len(values)
+    logs = np.log(np.where(shown, values, 1.0))
+    low, high = logs[shown].min(), logs[shown].max()
+    place = ((logs - low) / max(high - low, 1e-12) * (len(_BARS) - 1)).round()
+    return "".join(_BARS[int(i)] if known else "·" for i, known in zip(place, shown, strict=True))
+
+
+def _weights(row: Row) -> Iterator[str]:
+    weights = np.asarray(row["best_weights"])
+    position = 0
+    for name, shape in _arrays(row, weights.size):
+        values = weights[position : position + math.prod(shape)].reshape(shape)
+        position += values.size
+        yield f"{name} [{' × '.join(map(str, shape))}]"
+        yield np.array2string(values, precision=3, suppress_small=True, max_line_width=100, threshold=2000)
+
+
+def _arrays(row: Row, size: int) -> list[tuple[str, tuple[int, ...]]]:
+    """Names and shapes of what is stored one after the other; a network with a unit of unknown parts is one array."""
+    units, options = row["layers"].split(">"), json.loads(row["options"])
+    if not all(unit in UNITS for unit in units):
+        return [("parameters", (size,))]
+    sizes = [row["input_size"], *[row["hidden_size"]] * (len(units) - 1), row["output_size"]]
+    arrays = []
+    for number, unit in enumerate(units):
+        parts = Layer(unit, tuple(sorted(options[number].items()))).parts
+        assert parts is not None, "a unit of the catalogue has parts"
+        named = layout(parts, sizes[number], sizes[number + 1])
+        arrays += [(f"layer {number + 1}, {unit}, {name}", shape) for name, shape in named]
+    return arrays
