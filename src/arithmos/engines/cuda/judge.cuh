@@ -12,13 +12,8 @@ __device__ __noinline__ float mean_squared_error(const float4* inputs, const flo
         float z[First::out];
         complete(sums, parameters, z);
         float y[OUTPUTS];
-        if constexpr (LAYERS == 1) {
-#pragma unroll
-            for (int o = 0; o < OUTPUTS; ++o) y[o] = z[o];
-        } else {
-            const Observation at = {weights, parameters};
-            tail_forward<1>(at, z, y);
-        }
+        const Observation at = {weights, parameters};
+        tail_forward<1>(at, z, y);
 #pragma unroll
         for (int o = 0; o < OUTPUTS; ++o) {
             const double error = y[o] - targets[(i64)row * OUTPUTS + o];

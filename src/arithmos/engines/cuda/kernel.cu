@@ -91,15 +91,11 @@ __device__ __forceinline__ float first_half(const Settings& c, const Shared& s, 
     complete(sums, s.parameters, z);
     const bool taken = BATCH % TILE == 0 || row < BATCH;
     Observation at = {s.weights, s.parameters, target, taken ? 2.0f / ((float)BATCH * OUTPUTS) : 0.0f, terms, 0.0f};
-    if constexpr (LAYERS == 1) {
+    if constexpr (LAYERS == 1 && First::gated) {
 #pragma unroll
-        for (int o = 0; o < OUTPUTS; ++o) {
-            dz[o] = at.scale * (z[o] - target[o]);
-            at.gate += First::gated ? sums.gate[o] : 0.0f;
-        }
-    } else {
-        tail<1>(at, z, dz);
+        for (int o = 0; o < OUTPUTS; ++o) at.gate += sums.gate[o];
     }
+    tail<1>(at, z, dz);
     wide_backward(at, sums, dz, s.batch, s.deltas, b, SPLIT == 1 || split == 0);
 
 #pragma unroll

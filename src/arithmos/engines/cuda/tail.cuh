@@ -52,88 +52,90 @@ template <class Leaf> __device__ __forceinline__ float with_bias(float z, const 
     return Leaf::bias ? z + parameters[Leaf::b + o] : z;
 }
 
-// The last layer's outputs y from the outputs x of layer N - 1. Returns the sum of the gates if the last layer has any.
-template <int N> __device__ __forceinline__ void tail_forward(const Observation& at, const float (&x)[Layer<N>::in],
-                                                              float (&y)[OUTPUTS]) {
-    using L = Layer<N>;
-    using Add = typename L::Add;
-    using Mul = typename L::Mul;
-    float logs[L::in], z[L::out];
+// The network's outputs y from the outputs x of layer N - 1.
+template <int N, int IN>
+__device__ __forceinline__ void tail_forward(const Observation& at, const float (&x)[IN], float (&y)[OUTPUTS]) {
+    if constexpr (N == LAYERS) {
 #pragma unroll
-    for (int i = 0; i < L::in; ++i) logs[i] = L::takes_logs ? logarithm(x[i]) : 0.0f;
-#pragma unroll
-    for (int o = 0; o < L::out; ++o) {
-        const float* w = at.weights + Add::e + o * L::stride;
-        z[o] = activate<Add::activation>(with_bias<Add>(SmallLeaf<Add, L::in>::aggregate(w, x, logs), at.parameters, o));
-        if constexpr (L::gated) {
-            const float* v = at.weights + Mul::e + o * L::stride;
-            const float m =
-                activate<Mul::activation>(with_bias<Mul>(SmallLeaf<Mul, L::in>::aggregate(v, x, logs), at.parameters, o));
-            const float g = sigmoid(SmallLeaf<Plain, L::in>::aggregate(at.weights + L::gate_e + o * L::stride, x, logs));
-            z[o] = g * z[o] + (1.0f - g) * m;
-        }
-    }
-    if constexpr (N == LAYERS - 1) {
-#pragma unroll
-        for (int o = 0; o < OUTPUTS; ++o) y[o] = z[o];
+        for (int o = 0; o < IN; ++o) y[o] = x[o];
     } else {
+        using L = Layer<N>;
+        using Add = typename L::Add;
+        using Mul = typename L::Mul;
+        float logs[IN], z[L::out];
+#pragma unroll
+        for (int i = 0; i < IN; ++i) logs[i] = L::takes_logs ? logarithm(x[i]) : 0.0f;
+#pragma unroll
+        for (int o = 0; o < L::out; ++o) {
+            const int at_o = o * L::stride;
+            const float add = SmallLeaf<Add, IN>::aggregate(at.weights + Add::e + at_o, x, logs);
+            z[o] = activate<Add::activation>(with_bias<Add>(add, at.parameters, o));
+            if constexpr (L::gated) {
+                const float mul = SmallLeaf<Mul, IN>::aggregate(at.weights + Mul::e + at_o, x, logs);
+                const float m = activate<Mul::activation>(with_bias<Mul>(mul, at.parameters, o));
+                const float g = sigmoid(SmallLeaf<Plain, IN>::aggregate(at.weights + L::gate_e + at_o, x, logs));
+                z[o] = g * z[o] + (1.0f - g) * m;
+            }
+        }
         tail_forward<N + 1>(at, z, y);
     }
 }
 
 // Forward from the outputs x of layer N - 1 to the loss and back to their gradient dx; leaves the terms of the layers.
-template <int N>
-__device__ __forceinline__ void tail(Observation& at, const float (&x)[Layer<N>::in], float (&dx)[Layer<N>::in]) {
-    using L = Layer<N>;
-    using Add = typename L::Add;
-    using Mul = typename L::Mul;
-    float logs[L::in], dlogs[L::in];
-    float add[L::out], mul[L::out], gate[L::out], z[L::out], dz[L::out];
+template <int N, int IN>
+__device__ __forceinline__ void tail(Observation& at, const float (&x)[IN], float (&dx)[IN]) {
+    if constexpr (N == LAYERS) {
 #pragma unroll
-    for (int i = 0; i < L::in; ++i) {
-        logs[i] = L::takes_logs ? logarithm(x[i]) : 0.0f;
-        dx[i] = dlogs[i] = 0.0f;
-    }
-#pragma unroll
-    for (int o = 0; o < L::out; ++o) {
-        add[o] = SmallLeaf<Add, L::in>::aggregate(at.weights + Add::e + o * L::stride, x, logs);
-        z[o] = activate<Add::activation>(with_bias<Add>(add[o], at.parameters, o));
-        if constexpr (L::gated) {
-            mul[o] = SmallLeaf<Mul, L::in>::aggregate(at.weights + Mul::e + o * L::stride, x, logs);
-            gate[o] = sigmoid(SmallLeaf<Plain, L::in>::aggregate(at.weights + L::gate_e + o * L::stride, x, logs));
-            const float m = activate<Mul::activation>(with_bias<Mul>(mul[o], at.parameters, o));
-            z[o] = gate[o] * z[o] + (1.0f - gate[o]) * m;
-            if constexpr (N == LAYERS - 1) at.gate += gate[o];
-        }
-    }
-    if constexpr (N == LAYERS - 1) {
-#pragma unroll
-        for (int o = 0; o < L::out; ++o) dz[o] = at.scale * (z[o] - at.target[o]);
+        for (int o = 0; o < IN; ++o) dx[o] = at.scale * (x[o] - at.target[o]);
     } else {
-        tail<N + 1>(at, z, dz);
-    }
+        using L = Layer<N>;
+        using Add = typename L::Add;
+        using Mul = typename L::Mul;
+        float logs[IN], dlogs[IN];
+        float add[L::out], mul[L::out], gate[L::out], z[L::out], dz[L::out];
 #pragma unroll
-    for (int o = 0; o < L::out; ++o) {
-        float da = dz[o];
-        const float za = with_bias<Add>(add[o], at.parameters, o);
-        if constexpr (L::gated) {
-            const float zm = with_bias<Mul>(mul[o], at.parameters, o), g = gate[o];
-            const float dg = dz[o] * (activate<Add::activation>(za) - activate<Mul::activation>(zm)) * g * (1.0f - g);
-            const float dm = dz[o] * (1.0f - g) * slope<Mul::activation>(zm);
-            da *= g;
-            SmallLeaf<Plain, L::in>::backward(at.weights + L::gate_e + o * L::stride, x, logs, 0.0f, dg, dx, dlogs,
-                                              at.terms + L::gate_term + o * L::in);
-            SmallLeaf<Mul, L::in>::backward(at.weights + Mul::e + o * L::stride, x, logs, mul[o], dm, dx, dlogs,
-                                            at.terms + Mul::term + o * L::in);
-            if constexpr (Mul::bias) at.terms[Mul::bias_term + o] += dm;
+        for (int i = 0; i < IN; ++i) {
+            logs[i] = L::takes_logs ? logarithm(x[i]) : 0.0f;
+            dx[i] = dlogs[i] = 0.0f;
         }
-        da *= slope<Add::activation>(za);
-        SmallLeaf<Add, L::in>::backward(at.weights + Add::e + o * L::stride, x, logs, add[o], da, dx, dlogs,
-                                        at.terms + Add::term + o * L::in);
-        if constexpr (Add::bias) at.terms[Add::bias_term + o] += da;
-    }
-    if constexpr (L::takes_logs) {
 #pragma unroll
-        for (int i = 0; i < L::in; ++i) dx[i] += dlogs[i] * sign(x[i]) / (fabsf(x[i]) + EPSILON);
+        for (int o = 0; o < L::out; ++o) {
+            const int at_o = o * L::stride;
+            add[o] = SmallLeaf<Add, IN>::aggregate(at.weights + Add::e + at_o, x, logs);
+            z[o] = activate<Add::activation>(with_bias<Add>(add[o], at.parameters, o));
+            if constexpr (L::gated) {
+                mul[o] = SmallLeaf<Mul, IN>::aggregate(at.weights + Mul::e + at_o, x, logs);
+                gate[o] = sigmoid(SmallLeaf<Plain, IN>::aggregate(at.weights + L::gate_e + at_o, x, logs));
+                const float m = activate<Mul::activation>(with_bias<Mul>(mul[o], at.parameters, o));
+                z[o] = gate[o] * z[o] + (1.0f - gate[o]) * m;
+                if constexpr (N == LAYERS - 1) at.gate += gate[o];
+            }
+        }
+        tail<N + 1>(at, z, dz);
+#pragma unroll
+        for (int o = 0; o < L::out; ++o) {
+            const int at_o = o * L::stride, term = o * IN;
+            const float za = with_bias<Add>(add[o], at.parameters, o);
+            float da = dz[o];
+            if constexpr (L::gated) {
+                const float zm = with_bias<Mul>(mul[o], at.parameters, o), g = gate[o];
+                const float dg = dz[o] * (activate<Add::activation>(za) - activate<Mul::activation>(zm)) * g * (1.0f - g);
+                const float dm = dz[o] * (1.0f - g) * slope<Mul::activation>(zm);
+                da *= g;
+                SmallLeaf<Plain, IN>::backward(at.weights + L::gate_e + at_o, x, logs, 0.0f, dg, dx, dlogs,
+                                               at.terms + L::gate_term + term);
+                SmallLeaf<Mul, IN>::backward(at.weights + Mul::e + at_o, x, logs, mul[o], dm, dx, dlogs,
+                                             at.terms + Mul::term + term);
+                if constexpr (Mul::bias) at.terms[Mul::bias_term + o] += dm;
+            }
+            da *= slope<Add::activation>(za);
+            SmallLeaf<Add, IN>::backward(at.weights + Add::e + at_o, x, logs, add[o], da, dx, dlogs,
+                                         at.terms + Add::term + term);
+            if constexpr (Add::bias) at.terms[Add::bias_term + o] += da;
+        }
+        if constexpr (L::takes_logs) {
+#pragma unroll
+            for (int i = 0; i < IN; ++i) dx[i] += dlogs[i] * sign(x[i]) / (fabsf(x[i]) + EPSILON);
+        }
     }
 }

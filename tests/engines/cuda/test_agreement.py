@@ -1,0 +1,157 @@
+"""The kernel against torch: one step from many states, and many steps beside a plain loop."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from tests.engines.cuda.runs import advance
+from tests.plain import Plain
+
+from arithmos.spec import MODELS, Layer, Model, Spec
+from arithmos.tasks import Arithmetic, Rows
+from arithmos.training import SparsitySchedule
+
+EARLY = SparsitySchedule(10.0, 5, 40)
+STEPS = (0, 1, 2, 5, 12, 30, 60)
+ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
+
+
+def regularized(model):
+    return dataclasses.replace(model, schedule=EARLY) if model.schedule.strength else model
+
+
+def odd(model, **options):
+    task = Arithmetic(operation="mul", input_size=37)
+    return Spec(task=task, model=regularized(model), hidden_size=3, batch_size=50, evaluate_every=10**6, **options)
+
+
+def layers(*units, **options):
+    return Model("+".join(units), tuple(Layer(unit, tuple(options.items())) for unit in units), EARLY)
+
+
+def rows(outputs):
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-2, 2, (200, 7)).astype(np.float32)
+    return Rows(x, np.stack([x[:, 0] * x[:, 1], x[:, 2] + x[:, 3], x[:, 4]], axis=1)[:, :outputs])
+
+
+def variant(spec, **changes):
+    task = {
+        key: value for key, value in changes.items() if key in ("operation", "input_size", "interpolation", "fixed")
+    }
+    rest = {key: value for key, value in changes.items() if key not in task}
+    return dataclasses.replace(spec, task=dataclasses.replace(spec.task, **task), **rest)
+
+
+NMU, NALU, GATED = (odd(MODELS[name]) for name in ("NMU", "NALU", "GatedNAUNMU"))
+
+SPECS = {name: odd(model) for name, model in MODELS.items()} | {
+    "no projection": odd(MODELS["NMU"].with_options(project=False)),
+    "default sizes": variant(NMU, input_size=100, hidden_size=2, batch_size=128),
+}
+SHAPES = {
+    "two tiles": (variant(NMU, batch_size=100), dict(tile=64, split=1)),
+    "two tiles, gated": (variant(GATED, batch_size=33), dict(tile=32, split=2)),
+    "two threads an observation": (variant(NMU, input_size=50), dict(tile=64, split=2)),
+    "four threads an observation": (variant(NALU, input_size=90), dict(tile=64, split=4)),
+    "four threads, products": (variant(GATED, input_size=33), dict(tile=64, split=4)),
+    "more inputs than threads": (variant(NMU, input_size=150), dict(tile=64, split=1)),
+    "more inputs than threads, gated": (variant(NALU, input_size=70), dict(tile=32, split=1)),
+    "four inputs": (variant(NMU, input_size=4, fixed=((0, 4), (0, 2))), {}),
+    "twenty hidden": (variant(NMU, hidden_size=20), {}),
+    "forty hidden": (variant(NMU, hidden_size=40), {}),
+    "twelve hidden, gated": (variant(NALU, hidden_size=12), {}),
+    "one layer": (odd(layers("NMU")), {}),
+    "one gated layer": (odd(layers("NALUSeparate")), {}),
+    "three layers": (odd(layers("NAU", "NMU", "Linear")), {}),
+    "exp-log first": (odd(layers("NACMul", "ReLU6")), {}),
+    "sigmoid first": (odd(layers("NACMulSigma", "NACAdd")), {}),
+    "products first": (odd(layers("NMU", "NAU")), {}),
+    "forward not clipped": (variant(NMU, interpolation=((0.1, 0.2),)), {}),
+    "negative inputs": (variant(GATED, interpolation=((-2.0, 2.0),)), {}),
+    "range that is not exact": (variant(NMU, interpolation=((0.1, 7.3),)), {}),
+    "range in two parts": (variant(NMU, interpolation=((-6.0, -2.0), (2.0, 6.0))), {}),
+    "three subsets": (variant(NMU, fixed=((0, 4), (2, 9), (20, 37))), {}),
+    "add": (variant(odd(MODELS["NAU"]), operation="add"), {}),
+    "sub": (variant(odd(MODELS["NAU"]), operation="sub"), {}),
+    "div": (variant(odd(MODELS["NAU"]), operation="div"), {}),
+    "root": (variant(odd(MODELS["NAU"]), operation="root"), {}),
+    "squared": (variant(odd(MODELS["NAU"]), operation="squared"), {}),
+    "rows": (dataclasses.replace(NMU, task=rows(1)), {}),
+    "rows with three outputs": (dataclasses.replace(odd(MODELS["GateNALUSeparate"]), task=rows(3)), {}),
+}
+
+
+def error(found, exact):
+    return np.linalg.norm(found.astype(np.float64) - exact) / max(np.linalg.norm(exact), 1e-30)
+
+
+def check_steps(device, spec, **layout):
+    """The kernel may err at most twice as much as float32 torch does, over all states together.
+
+    Where an exp-log layer reads a number near zero, the error of that step is a matter of luck in any engine: then the
+    median of the states counts instead of their norm.
+    """
+    over = np.median if "ExpLog" in repr(spec.parts) else np.linalg.norm
+    run = Plain(spec, seed=3)
+    ours, plains = [], []
+    for step in STEPS:
+        state = run.advance(step - run.step).state()
+        exact = Plain(spec, 3, torch.float64).load(state).advance().state()
+        plain = Plain(spec, 3).load(state).advance().state()
+        found = advance(device, spec, 3, state, **layout)
+        assert found["step"][0] == step + 1
+        ours.append([error(found[name], exact[name]) for name in ARRAYS])
+        plains.append([error(plain[name], exact[name]) for name in ARRAYS])
+    for name, mine, theirs in zip(ARRAYS, np.transpose(ours), np.transpose(plains), strict=True):
+        assert over(mine) <= 2 * over(theirs) + 1e-6, (name, mine, theirs)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_one_step_from_many_states(device, name):
+    check_steps(device, SPECS[name])
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_one_step_of_other_shapes(device, name):
+    spec, layout = SHAPES[name]
+    check_steps(device, spec, **layout)
+
+
+@pytest.mark.parametrize("name", ["NMU", "NAU", "NACAdd", "Linear", "ReLU6", "no projection"])
+def test_many_steps_beside_a_plain_loop(device, name):
+    """Exp-log networks are left out: there one unit in the last place is another trajectory after a hundred steps."""
+    spec = SPECS[name]
+    run = Plain(spec, seed=1).advance(150)
+    found = advance(device, spec, 1, None, 150)
+    np.testing.assert_allclose(found["parameters"], run.flat(), atol=2e-6)
+
+
+def test_a_factor_of_zero_gets_the_product_of_the_others(device):
+    """Inputs of 0 and weights of 1 make factors of exactly zero, in no, one and two places."""
+    x = np.ones((60, 5), np.float32) * np.float32(1.5)
+    x[:20, 0] = 0
+    x[:40, 1] = 0
+    spec = dataclasses.replace(odd(layers("NMU", "NAU")), task=Rows(x, x.sum(axis=1)), hidden_size=2)
+    run = Plain(spec, 0)
+    with torch.no_grad():
+        run.network[0].weight[:, :3] = 1.0
+    state = run.state()
+    exact = Plain(spec, 0, torch.float64).load(state).advance().state()
+    found = advance(device, spec, 0, state)
+    for name in ARRAYS:
+        np.testing.assert_allclose(found[name], exact[name], rtol=1e-5, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0, -0.5, -1.0, 1.25, 0.25])
+def test_the_regularizer_is_flat_where_torch_says_so(device, weight):
+    spec = variant(SPECS["no projection"], input_size=6)
+    run = Plain(spec, 0)
+    run.step = 1000
+    with torch.no_grad():
+        for layer in run.network:
+            layer.weight.fill_(weight)
+    state = run.state()
+    exact = Plain(spec, 0, torch.float64).load(state).advance().state()
+    np.testing.assert_allclose(advance(device, spec, 0, state)["exp_avg"], exact["exp_avg"], rtol=2e-6, atol=1e-6)

@@ -1,0 +1,90 @@
+"""NVRTC compiles what the catalogue needs, with no GPU, and the cache keeps it."""
+
+import dataclasses
+
+import pytest
+from tests.engines.cuda.shim import HOPPER, TURING
+
+from arithmos.engines.cuda import compile as compiler
+from arithmos.engines.cuda.plan import make_plan
+from arithmos.experiments import EXPERIMENTS
+from arithmos.spec import MODELS, Spec
+from arithmos.tasks import Arithmetic
+
+nvrtc = pytest.importorskip("cuda.bindings.nvrtc")
+DEFAULT = Spec(task=Arithmetic(operation="mul"), model=MODELS["NMU"])
+ARCHITECTURES = {"sm_75": TURING, "sm_90": HOPPER}
+
+COMBINATIONS = list(
+    {
+        repr(spec.parts): dataclasses.replace(DEFAULT, model=spec.model)
+        for experiment in EXPERIMENTS.values()
+        for spec in experiment.specs
+    }.values()
+)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "arithmos" / "kernels"
+
+
+def test_the_catalogue_has_all_models():
+    assert len(COMBINATIONS) > len(MODELS) - 1
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("spec", COMBINATIONS, ids=lambda spec: spec.model.name)
+def test_every_combination_of_parts_compiles(spec, arch, cache):
+    code = compiler.cubin(make_plan(spec, ARCHITECTURES[arch]).source, arch)
+    assert code[:4] == b"\x7fELF"
+
+
+def test_the_cache_is_used_and_a_damaged_entry_is_not(cache, monkeypatch):
+    compiled = []
+
+    def fake(configuration, arch):
+        compiled.append(arch)
+        return b"code"
+
+    monkeypatch.setattr(compiler, "_compile", fake)
+    assert [compiler.cubin("x", "sm_90") for _ in range(3)] == [b"code"] * 3
+    assert compiled == ["sm_90"]
+    compiler.cubin("x", "sm_75")
+    compiler.cubin("y", "sm_90")
+    assert len(compiled) == 3
+    for entry in cache.iterdir():
+        entry.write_bytes(entry.read_bytes()[:-1] + b"!")
+    assert compiler.cubin("x", "sm_90") == b"code"
+    assert len(compiled) == 4
+    assert not [path for path in cache.iterdir() if path.name.startswith(".")]
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(compiler, "_compile", lambda *_: b"code")
+    assert compiler.cubin("x", "sm_90") == b"code"
+
+
+def test_equal_kernels_are_shared_between_specs():
+    """Operation, offset, schedule, length and range constants are not compiled in."""
+    other = dataclasses.replace(
+        DEFAULT, task=dataclasses.replace(DEFAULT.task, operation="add", overlap_ratio=0.1), iterations=10
+    )
+    assert make_plan(DEFAULT, HOPPER).source == make_plan(other, HOPPER).source
+
+
+def test_without_a_gpu_the_engine_says_so():
+    from cuda.bindings import driver
+
+    from arithmos.engines.cuda import CudaEngine
+
+    try:
+        driver.cuInit(0)
+    except (RuntimeError, SystemError):
+        with pytest.raises(RuntimeError, match="needs an NVIDIA GPU and its driver"):
+            CudaEngine()
+    else:
+        pytest.skip("there is a driver")

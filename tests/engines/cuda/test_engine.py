@@ -1,0 +1,164 @@
+"""The engine around the kernel: records, chunks, interruption, and the order of work."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from tests.engines.cuda.runs import group
+from tests.engines.cuda.shim import HOPPER, TURING, HostDevice
+
+from arithmos.engines.contract import Control, Job
+from arithmos.engines.cuda import CudaEngine
+from arithmos.engines.torch import TorchEngine
+from arithmos.spec import MODELS, Adam, Spec
+from arithmos.tasks import Arithmetic, Rows
+from arithmos.training import SparsitySchedule
+
+NUMBERS = (
+    "records", "ended_early", "best_step", "best_validation", "best_test", "best_sparsity", "best_gate",
+    "solved_at_released", "solved_at_corrected", "end_validation", "end_test", "end_sparsity",
+)  # fmt: skip
+SEEDS = (0, 1, 2)
+
+
+def small(name="NMU", **options):
+    model = MODELS[name]
+    if model.schedule.strength:
+        model = dataclasses.replace(model, schedule=SparsitySchedule(10.0, 10, 40))
+    return Spec(
+        task=Arithmetic(operation="mul", input_size=9),
+        model=model,
+        **{"iterations": 70, "evaluate_every": 7, **options},
+    )
+
+
+def by_seed(runs):
+    return {run.seed: run for run in runs}
+
+
+def numbers(run):
+    return np.array([getattr(run, name) for name in NUMBERS], np.float64)
+
+
+def bits(run):
+    arrays = (run.end_weights, run.best_weights, run.curve.validation, run.curve.test, run.curve.sparsity)
+    return numbers(run).tobytes() + b"".join(array.tobytes() for array in arrays)
+
+
+@pytest.mark.parametrize("name", ["NMU", "GateNAUNMU", "ReLU"])
+def test_the_judge_sees_what_the_torch_engine_sees(device, name):
+    spec = small(name)
+    ours = by_seed(CudaEngine(device).run([Job(spec, SEEDS)]))
+    theirs = by_seed(TorchEngine().run([Job(spec, SEEDS)]))
+    for seed in SEEDS:
+        np.testing.assert_allclose(numbers(ours[seed]), numbers(theirs[seed]), rtol=2e-5, atol=1e-6)
+        np.testing.assert_allclose(ours[seed].best_weights, theirs[seed].best_weights, atol=2e-6)
+        np.testing.assert_array_equal(ours[seed].curve.step, theirs[seed].curve.step)
+        np.testing.assert_allclose(ours[seed].curve.test, theirs[seed].curve.test, rtol=2e-5)
+
+
+def test_a_solved_run_says_when(device):
+    """One weight to find, and a threshold that is met on the way."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(1, 2, (300, 2)).astype(np.float32)
+    task = Rows(x, x[:, 0] + x[:, 1], threshold=0.5)
+    spec = Spec(task=task, model=MODELS["NAU"], iterations=60, evaluate_every=5, batch_size=32, optimizer=Adam(lr=1e-2))
+    ours = by_seed(CudaEngine(device).run([Job(spec, SEEDS)]))
+    theirs = by_seed(TorchEngine().run([Job(spec, SEEDS)]))
+    assert any(run.solved_at_released > 0 for run in theirs.values())
+    for seed in SEEDS:
+        assert ours[seed].solved_at_released == theirs[seed].solved_at_released
+        assert ours[seed].solved_at_corrected == theirs[seed].solved_at_corrected
+
+
+@pytest.mark.parametrize("name", ["NMU", "NALU"])
+def test_chunks_and_company_do_not_change_a_bit(device, name):
+    spec = small(name)
+    together = by_seed(CudaEngine(device).run([Job(spec, (0, 1, 2, 3, 4))]))
+    alone = by_seed(CudaEngine(device).run([Job(spec, (3,))]))
+    chunked = group(device, spec, dict.fromkeys((3, 4)))
+    for size in (1, 6, 7, 8, 20, 100):
+        chunked.launch(size)
+        chunked.wait()
+    pieces = by_seed(chunked.finished("cuda", Control()))
+    assert bits(together[3]) == bits(alone[3]) == bits(pieces[3])
+    assert bits(together[4]) == bits(pieces[4])
+
+
+def test_a_run_that_is_cut_goes_on_to_the_same_bits(device):
+    spec, states, left = small("NALU"), {}, [3]
+
+    def stopped():
+        left[0] -= 1
+        return left[0] < 0
+
+    cut = Control(stopped=stopped, suspend=lambda spec, seed, state: states.update({seed: state}))
+    engine = CudaEngine(device, chunk_s=1e-9)
+    first = list(engine.run([Job(spec, SEEDS)], cut))
+    assert not first
+    assert sorted(states) == list(SEEDS)
+    assert all(0 < state["step"][0] <= spec.iterations for state in states.values())
+    told = []
+    resumed = Control(resume=lambda spec, seed: states[seed], advance=told.append)
+    rest = by_seed(engine.run([Job(spec, SEEDS)], resumed))
+    whole = by_seed(CudaEngine(device).run([Job(spec, SEEDS)]))
+    assert [bits(rest[seed]) for seed in SEEDS] == [bits(whole[seed]) for seed in SEEDS]
+    assert sum(told) == sum(spec.iterations + 1 - int(state["step"][0]) for state in states.values())
+
+
+def test_nan_ends_a_run_before_the_record(device):
+    x = np.full((20, 3), 1e25, np.float32)
+    spec = Spec(task=Rows(x, x[:, 0]), model=MODELS["Linear"], iterations=50, evaluate_every=5)
+    (run,) = CudaEngine(device).run([Job(spec, (0,))])
+    assert run.ended_early
+    assert run.records == 1
+    assert list(run.curve.step) == [0]
+    last = dataclasses.replace(spec, iterations=3)
+    (run,) = CudaEngine(device).run([Job(last, (0,))])
+    assert run.ended_early, "after the last update, too"
+
+
+def test_all_records_are_kept_when_asked(device):
+    spec = small(iterations=300, evaluate_every=1)
+    (thinned,) = CudaEngine(device).run([Job(spec, (0,))])
+    (all_of,) = CudaEngine(device).run([Job(spec, (0,))], Control(all_records=True))
+    assert len(all_of.curve.step) == 301 > len(thinned.curve.step)
+    assert np.isfinite(all_of.curve.validation).all()
+    places = np.searchsorted(all_of.curve.step, thinned.curve.step)
+    np.testing.assert_array_equal(all_of.curve.test[places], thinned.curve.test)
+
+
+def test_jobs_of_many_specs_all_come_back(device):
+    jobs = [Job(small(), SEEDS), Job(small(iterations=140), (5,)), Job(small("ReLU"), (0,)), Job(small("NAU"), ())]
+    told = []
+    runs = list(CudaEngine(device, chunk_s=1e-9).run(jobs, Control(advance=told.append)))
+    assert sorted((run.spec.iterations, run.seed) for run in runs) == [(70, 0), (70, 0), (70, 1), (70, 2), (140, 5)]
+    assert sum(told) == 4 * 71 + 141
+    assert all(run.engine == "cuda" and run.elapsed_s > 0 for run in runs)
+
+
+def test_longer_runs_start_first():
+    class Watched(HostDevice):
+        def load(self, code, plan):
+            order.append(plan.cost)
+            return super().load(code, plan)
+
+    order = []
+    device = Watched(dataclasses.replace(HOPPER, multiprocessors=1))
+    jobs = [
+        Job(small(iterations=5), (0,)),
+        Job(small("NALU", iterations=20), (0,)),
+        Job(small("ReLU", iterations=10), (0,)),
+    ]
+    list(CudaEngine(device, fill=0.01).run(jobs))
+    assert len(order) == 3
+
+
+def test_what_does_not_fit_is_refused_in_a_line():
+    wide = small(hidden_size=2)
+    wide = dataclasses.replace(wide, task=Arithmetic(operation="mul", input_size=2000))
+    assert CudaEngine(HostDevice(TURING)).refuses(small()) is None
+    why = CudaEngine(HostDevice(TURING)).refuses(wide)
+    assert why is not None
+    assert "shared memory" in why
+    assert "\n" not in why
