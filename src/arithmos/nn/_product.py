@@ -15,7 +15,7 @@ from torch.autograd.function import FunctionCtx
 from .._typing import Float
 from ._aggregate import at_least_single, check_input, full_precision
 
-PIECE = {"cpu": 2**19, "cuda": 2**24}
+PIECE = {"cpu": 2**19, "cuda": 2**25}
 """How many factors are multiplied at a time: what a cache holds, elsewhere enough to keep a device busy."""
 
 
@@ -75,19 +75,20 @@ def _transposed(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, int]:
 def _others(factors: Tensor, grad: Tensor) -> Tensor:
     """The gradient of each factor: `grad` [b, o] times the product of the other factors, [i, b, o]."""
     levels = [factors]
-    while (n := len(levels[-1])) > 1:
-        f, half = levels[-1], n // 2
-        above = torch.empty_like(f[half:])
-        torch.mul(f[:half], f[n - half :], out=above[:half])
-        above[half:] = f[half : n - half]
-        levels.append(above)
+    while (n := len(f := levels[-1])) > 1:
+        half = n // 2
+        above = f[:half] * f[n - half :]
+        levels.append(torch.cat([above, f[half : n - half]]) if n % 2 else above)
     others = grad.unsqueeze(0)
-    for f in reversed(levels[:-1]):
+    levels.pop()
+    while levels:
+        f = levels.pop()
         n, half = len(f), len(f) // 2
-        below = torch.empty_like(f)
-        torch.mul(others[:half], f[n - half :], out=below[:half])
-        torch.mul(others[:half], f[:half], out=below[n - half :])
-        below[half : n - half] = others[half:]
+        above, below = others[:half], torch.empty_like(f)
+        torch.mul(above, f[n - half :], out=below[:half])
+        torch.mul(above, f[:half], out=below[n - half :])
+        if n % 2:
+            below[half] = others[half]
         others = below
     return others
 

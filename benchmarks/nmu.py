@@ -1,0 +1,91 @@
+"""Time and memory of an NMU's forward and backward pass, ours beside the plain product of all factors.
+
+    python benchmarks/nmu.py > benchmarks/nmu.md
+
+Each variant runs in a process of its own, whose peak memory above that of its arguments is what it needed.
+"""
+
+import argparse
+import datetime
+import json
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+
+from arithmos.functional import product
+
+
+def naive(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return (weight * x.unsqueeze(-2) + 1 - weight).prod(-1)
+
+
+VARIANTS = {"plain": naive, "ours": product}
+
+
+def peak() -> int:
+    """Most memory that this process ever had, in bytes."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def measure(variant: str, batch: int, inputs: int, outputs: int, repeats: int) -> dict[str, float]:
+    """Median seconds of forward and backward, and the peak of extra memory in bytes."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.empty(batch, inputs).uniform_(0.5, 1.5, generator=generator).requires_grad_()
+    weight = torch.empty(outputs, inputs).uniform_(0.25, 0.75, generator=generator).requires_grad_()
+    function = VARIANTS[variant]
+    function(x[:2], weight).sum().backward()
+    before, times = peak(), []
+    for _ in range(repeats):
+        x.grad = weight.grad = None
+        start = time.perf_counter()
+        function(x, weight).sum().backward()
+        times.append(time.perf_counter() - start)
+    return {"seconds": statistics.median(times), "bytes": peak() - before}
+
+
+def processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as lines:
+            return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument("--inputs", type=int, default=256)
+    parser.add_argument("--outputs", type=int, default=256)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--variant", choices=VARIANTS, help="measure one variant and print it as JSON")
+    options = parser.parse_args()
+    sizes = [options.batch, options.inputs, options.outputs]
+    if options.variant:
+        print(json.dumps(measure(options.variant, *sizes, options.repeats)))
+        return
+    results = {}
+    for variant in VARIANTS:
+        command = [sys.executable, __file__, "--variant", variant, "--repeats", str(options.repeats)]
+        command += ["--batch", str(options.batch), "--inputs", str(options.inputs), "--outputs", str(options.outputs)]
+        results[variant] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    plain = results["plain"]
+    print(f"# NMU, batch {sizes[0]}, {sizes[1]} → {sizes[2]}, forward and backward in float32\n")
+    print("| | seconds | extra memory, MiB | time against plain | memory against plain |")
+    print("|---|---|---|---|---|")
+    for variant, found in results.items():
+        ratios = [found[key] / plain[key] for key in ("seconds", "bytes")]
+        print(
+            f"| {variant} | {found['seconds']:.3f} | {found['bytes'] / 2**20:.0f} | {ratios[0]:.3f} | {ratios[1]:.4f} |"
+        )
+    print(f"\n{processor()}, on {torch.get_num_threads()} thread(s), torch {torch.__version__},", end=" ")
+    print(f"Python {platform.python_version()}, {datetime.date.today()}; median of {options.repeats} runs.")
+
+
+if __name__ == "__main__":
+    main()
