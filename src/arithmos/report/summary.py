@@ -2,12 +2,9 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from .. import published, statistics
 from ..experiments import Experiment
@@ -15,25 +12,11 @@ from ..spec import Spec
 from ..statistics import Interval
 from ..store import Store
 from ..tasks import Arithmetic
-
-Criterion = Literal["released", "corrected"]
+from .judged import Criterion as Criterion
+from .judged import Floats, Judged, judged
 
 COMPARED = 0.99
 """Level of the interval in which a published median is looked for."""
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """The runs of a spec that count, and of the solved ones what is summarized."""
-
-    engine: str = ""
-    n: int = 0
-    k: int = 0
-    ended_early: int = 0
-    solved_at: Floats = field(default_factory=lambda: np.empty(0))
-    sparsity: Floats = field(default_factory=lambda: np.empty(0))
 
 
 def summarize(store: Store, experiment: Experiment, *, criterion: Criterion = "released") -> pd.DataFrame:
@@ -57,13 +40,11 @@ def summarize(store: Store, experiment: Experiment, *, criterion: Criterion = "r
         experiment: what they are of.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
-    if criterion not in ("released", "corrected"):
-        raise ValueError(f"criterion must be 'released' or 'corrected', got {criterion!r}")
-    cells = _judged(store, experiment, criterion)
+    cells = judged(store, experiment, criterion)
     printed = _published(experiment)
     rows = []
     for spec in experiment.specs:
-        cell = cells.get(spec.id, _Cell())
+        cell = cells.get(spec.id, Judged())
         row = _describe(spec, experiment.axis) | {"criterion": criterion} | _measure(cell)
         if printed:
             row |= _beside(cell, printed.get(_key(row, experiment.axis), {}))
@@ -89,35 +70,12 @@ def operation(spec: Spec) -> str:
     return spec.task.operation if isinstance(spec.task, Arithmetic) else ""
 
 
-def _judged(store: Store, experiment: Experiment, criterion: Criterion) -> dict[str, _Cell]:
-    """The runs that count, by spec id: of the experiment's seeds and of one engine."""
-    limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
-    columns = [limit, solved_at, "best_test", "best_sparsity", "ended_early"]
-    runs = store.load(specs=experiment.specs, columns=columns)
-    runs = runs[runs["seed"].between(0, experiment.seeds - 1)]
-    cells: dict[str, _Cell] = {}
-    for (spec_id, engine), part in runs.groupby(["spec_id", "engine"], sort=True):
-        if spec_id in cells and cells[spec_id].n >= len(part):
-            continue
-        solved = (part["best_test"] < part[limit]).to_numpy()
-        sparsity = part["best_sparsity"].to_numpy(np.float64)[solved]
-        cells[str(spec_id)] = _Cell(
-            engine=str(engine),
-            n=len(part),
-            k=int(solved.sum()),
-            ended_early=int(part["ended_early"].sum()),
-            solved_at=part[solved_at].to_numpy(np.float64)[solved],
-            sparsity=sparsity[np.isfinite(sparsity)],  # a user's unit may have none
-        )
-    return cells
-
-
 def _describe(spec: Spec, axis: str) -> dict[str, Any]:
     row: dict[str, Any] = {"operation": operation(spec), "model": spec.model.name, "label": spec.model.label}
     return row | ({axis: axis_value(spec, axis)} if axis else {}) | {"spec_id": spec.id}
 
 
-def _measure(cell: _Cell) -> dict[str, Any]:
+def _measure(cell: Judged) -> dict[str, Any]:
     counts = {"engine": cell.engine, "n": cell.n, "k": cell.k, "ended_early": cell.ended_early}
     return counts | {
         **_columns("success_rate", statistics.wilson(cell.k, cell.n)),
@@ -145,7 +103,7 @@ def _key(row: Mapping[Any, Any], axis: str) -> tuple[Any, ...]:
     return (row["model"], row[axis]) if axis else (row["model"], row["operation"])
 
 
-def _beside(cell: _Cell, printed: Mapping[str, Any]) -> dict[str, Any]:
+def _beside(cell: Judged, printed: Mapping[str, Any]) -> dict[str, Any]:
     """The published values of a cell, and how ours compare; NaN throughout where nothing was published."""
     names = ["n", "k", *_with_bounds("success_rate"), "solved_at_median"]
     names += [*_with_bounds("solved_at_mean"), *_with_bounds("sparsity_mean")]
