@@ -1,0 +1,8 @@
+"""Runs on disk: append, ask what is missing, load, merge, pack."""
+
+from ._schema import COLUMNS as COLUMNS
+from ._schema import HEAVY as HEAVY
+from ._schema import KEY as KEY
+from ._store import Store as Store
+from ._store import Summary as Summary
+from ._writer import Writer as Writer

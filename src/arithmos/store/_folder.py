@@ -1,0 +1,191 @@
+"""A folder of parts of one kind: what is in it, and which of its files can be trusted.
+
+Other processes add parts and pack them at any moment. A part never changes, so what was once verified or read of it
+is kept; and a part that vanishes between the listing and the reading was packed into another: list the folder again.
+"""
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+
+from . import _part
+
+Key = tuple[str, int, str]
+"""Spec id, seed and engine: the name of a run."""
+
+Row = tuple[Key, int]
+"""A run, and when it was written, in microseconds."""
+
+Stamp = tuple[str, int, int]
+"""Name, size and time of change of a file."""
+
+RETRY_S = 0.01
+ABANDONED_S = 24 * 3600
+"""A temporary file this old belongs to a writer that was killed."""
+
+T = TypeVar("T")
+
+
+class Folder:
+    """Parts of one kind.
+
+    Args:
+        path: the folder; it need not exist.
+        kind: how the names of its parts begin.
+        schema: what is in them.
+    """
+
+    def __init__(self, path: Path, kind: str, schema: pa.Schema) -> None:
+        self.path = path
+        self.kind = kind
+        self.schema = schema
+        self.damaged: dict[str, str] = {}
+        self._distrust()
+
+    def _distrust(self) -> None:
+        self._verified: set[Stamp] = set()
+        self._refused: dict[Stamp, str] = {}
+        self._rows: dict[Stamp, list[Row]] = {}
+
+    def add(self, table: pa.Table) -> str:
+        """Write a table as a new part; returns its name."""
+        return self.place(_part.encode(table, self.kind))
+
+    def place(self, data: bytes) -> str:
+        """Write the bytes of a part; returns its name."""
+        return _part.place(self.path, self.kind, data)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove parts; one that is already gone was removed by somebody else."""
+        for name in names:
+            with suppress(FileNotFoundError):
+                os.unlink(self.path / name)
+
+    def sweep(self) -> None:
+        """Remove what killed writers left unfinished."""
+        for path in self.path.glob(f"{_part.TEMPORARY}*"):
+            with suppress(FileNotFoundError):
+                if time.time() - path.stat().st_mtime > ABANDONED_S:
+                    path.unlink()
+
+    def stamps(self) -> list[Stamp]:
+        """The files of the folder, by name.
+
+        A listing is no snapshot: while one goes on, a pack may add a part that it has passed and remove one that it has
+        not reached. So it stands only if nothing of the listing before it is missing.
+        """
+        before = self._list()
+        while not before.keys() <= (after := self._list()).keys():
+            before = after
+        return sorted(after.values())
+
+    def _list(self) -> dict[str, Stamp]:
+        listed = {}
+        try:
+            with os.scandir(self.path) as entries:
+                for entry in entries:
+                    if not entry.name.startswith((".", "_")) and entry.is_file():
+                        with suppress(FileNotFoundError):
+                            stat = entry.stat()
+                            listed[entry.name] = (entry.name, stat.st_size, stat.st_mtime_ns)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise _part.explain(error, "read", self.path) from error
+        return listed
+
+    def tables(
+        self, columns: Sequence[str], *, then: Callable[[pa.Table], pa.Table] = lambda table: table
+    ) -> dict[str, pa.Table]:
+        """Columns of every sound part, by name; `then` is applied to each as it is read."""
+        return self._each(lambda stamp: then(self._read(stamp, columns)))
+
+    def table(self, name: str) -> pa.Table:
+        """One part.
+
+        Raises:
+            FileNotFoundError: it is gone: packed into another, or removed.
+        """
+        stat = (self.path / name).stat()
+        return self._read((name, stat.st_size, stat.st_mtime_ns), self.schema.names)
+
+    def rows(self) -> dict[str, list[Row]]:
+        """What each row of every sound part is about, by name of the part."""
+        fresh: dict[Stamp, list[Row]] = {}
+
+        def rows(stamp: Stamp) -> list[Row]:
+            fresh[stamp] = self._rows[stamp] if stamp in self._rows else _rows(self._read(stamp, ROW_COLUMNS))
+            return fresh[stamp]
+
+        found = self._each(rows)
+        self._rows = fresh
+        return found
+
+    def copy_to(self, other: "Folder") -> None:
+        """Copy every sound part that the other folder does not have."""
+        there = {name for name, *_ in other.stamps()}
+
+        def copy(stamp: Stamp) -> None:
+            if stamp[0] not in there:
+                other.place(self._whole(stamp))
+
+        self._each(copy)
+
+    def check(self) -> None:
+        """Verify every file anew."""
+        self._distrust()
+        self._each(self._whole)
+
+    def _whole(self, stamp: Stamp) -> bytes:
+        data = self._verify(stamp)
+        _part.read(pa.BufferReader(data), self.path / stamp[0], self.schema, self.schema.names)
+        return data
+
+    def _each(self, read: Callable[[Stamp], T]) -> dict[str, T]:
+        while True:
+            found: dict[str, T] = {}
+            damaged: dict[str, str] = {}
+            for stamp in self.stamps():
+                try:
+                    if stamp in self._refused:
+                        raise _part.Damaged(self._refused[stamp])
+                    found[stamp[0]] = read(stamp)
+                except FileNotFoundError:
+                    time.sleep(RETRY_S)  # a network disk may list for a while what is gone
+                    break
+                except _part.Damaged as reason:
+                    damaged[stamp[0]] = str(reason)
+                    self._set_aside(stamp, str(reason))
+            else:
+                self.damaged = damaged
+                return found
+
+    def _set_aside(self, stamp: Stamp, reason: str) -> None:
+        if stamp not in self._refused:
+            self._refused[stamp] = reason
+            warnings.warn(f"{self.path / stamp[0]} is set aside ({reason})", stacklevel=2)
+
+    def _read(self, stamp: Stamp, columns: Sequence[str]) -> pa.Table:
+        path = self.path / stamp[0]
+        source = path if stamp in self._verified else pa.BufferReader(self._verify(stamp))
+        return _part.read(source, path, self.schema, columns)
+
+    def _verify(self, stamp: Stamp) -> bytes:
+        data = _part.verified_bytes(self.path / stamp[0], self.kind)
+        self._verified.add(stamp)
+        return data
+
+
+ROW_COLUMNS = ("spec_id", "seed", "engine", "written")
+
+
+def _rows(table: pa.Table) -> list[Row]:
+    spec_id, seed, engine = (table[name].to_pylist() for name in ROW_COLUMNS[:3])
+    written = table["written"].cast(pa.int64()).to_pylist()
+    return list(zip(zip(spec_id, seed, engine, strict=True), written, strict=True))

@@ -1,0 +1,44 @@
+"""Few parts out of many rows."""
+
+import math
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from ._part import encode
+from ._schema import KEY
+
+BLOCKS = 1000
+"""A large table is measured, and cut, in so many pieces."""
+
+SLACK = 1.05
+"""How much more than the mean the largest of several parts may take."""
+
+
+def distinct(table: pa.Table, keep: Literal["first", "last"]) -> pa.Table:
+    """One row a run, ordered by run: the one that was written first, or last."""
+    keys = table.select([*KEY, "written"]).to_pandas()
+    order = keys.sort_values([*KEY, "written"], kind="stable").drop_duplicates(list(KEY), keep=keep).index
+    return table.take(order.to_numpy())
+
+
+def fewest(table: pa.Table, kind: str, max_bytes: int) -> list[bytes]:
+    """The rows of a table as the bytes of few parts, none of them above `max_bytes`."""
+    if not len(table):
+        return []
+    whole = encode(table, kind)
+    if len(whole) <= max_bytes:
+        return [whole]
+    if len(table) == 1:
+        raise ValueError(f"max_bytes must hold the largest run, which takes {len(whole)} bytes, got {max_bytes}")
+    # Rows differ in size (a run of 300 inputs has many weights), so parts are cut by bytes and not by rows.
+    block = math.ceil(len(table) / BLOCKS)
+    starts = np.arange(0, len(table), block)
+    position = np.cumsum([table.slice(start, block).nbytes for start in starts])
+    count = math.ceil(SLACK * len(whole) / max_bytes)
+    cuts = np.searchsorted(position, np.linspace(0, position[-1], count + 1)[1:-1])
+    bounds = [0, *np.unique(starts[cuts.clip(1, len(starts) - 1)]).tolist(), len(table)]
+    pieces = (table.slice(start, stop - start) for start, stop in pairwise(bounds))
+    return [part for piece in pieces for part in fewest(piece, kind, max_bytes)]

@@ -1,0 +1,200 @@
+"""A part: an immutable Parquet file that carries the digest of its bytes in its name.
+
+It is written under a temporary name, flushed to the disk, and moved into place, so it is there whole or not at all.
+Parquet alone does not notice a flipped bit in a page, let alone in its footer; the digest does.
+"""
+
+import errno
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .. import __version__
+from . import _migrations
+
+TEMPORARY = ".unfinished-"
+KIND, SCHEMA_VERSION, PACKAGE_VERSION, NONCE = (
+    f"arithmos.{name}".encode() for name in ("kind", "schema", "version", "nonce")
+)
+
+ADVICE = {
+    errno.ENOSPC: "free some space there and start again; what was stored before is safe",
+    errno.EDQUOT: "free some of your quota and start again; what was stored before is safe",
+    errno.EACCES: "choose a folder that you may write to, or change its permissions",
+    errno.EPERM: "choose a folder that you may write to, or change its permissions",
+    errno.EROFS: "the disk is read-only; choose a folder on another one",
+    errno.ENOTDIR: "choose a folder, not a file",
+    errno.EEXIST: "choose a folder, not a file",
+}
+
+
+class Damaged(Exception):
+    """A file that cannot be trusted, and why."""
+
+
+class NewerError(ValueError):
+    """A part that was written by a newer version of arithmos."""
+
+
+def explain(error: OSError, action: str, path: Path) -> OSError:
+    """The same error with the folder in it, and what to do about it."""
+    code = error.errno or errno.EIO
+    advice = f"; {ADVICE[code]}" if code in ADVICE else ""
+    return OSError(code, f"cannot {action} the store ({os.strerror(code)}){advice}", str(path))
+
+
+def encode(table: pa.Table, kind: str) -> bytes:
+    """The bytes of a part.
+
+    The nonce makes every part ever written a different one. So two `pack` at once, each of which takes the other's new
+    part for an old one, never remove the last copy of a run: what a pack relies on is newer than all that it removes.
+    """
+    metadata = {
+        KIND: kind,
+        SCHEMA_VERSION: str(_migrations.VERSION),
+        PACKAGE_VERSION: __version__,
+        NONCE: secrets.token_hex(8),
+    }
+    sink = pa.BufferOutputStream()
+    # A dictionary of floats is larger than the floats; with their bytes sorted by place they shrink by a tenth.
+    pq.write_table(
+        table.replace_schema_metadata(metadata),
+        sink,
+        compression="zstd",
+        use_dictionary=[field.name for field in table.schema if pa.types.is_string(field.type)],
+        use_byte_stream_split=[f"{f.name}.list.element" for f in table.schema if f.type == pa.list_(pa.float32())],
+        write_statistics=["spec_id", "seed", "engine"],
+        write_page_checksum=True,
+    )
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def digest(data: bytes) -> str:
+    """Digest of a file's bytes."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def place(folder: Path, kind: str, data: bytes) -> str:
+    """Write a part into a folder, whole or not at all; returns its name.
+
+    Raises:
+        OSError: it is not stored, and nothing is left of it.
+    """
+    name = f"{kind}-{digest(data)}.parquet"
+    try:
+        make_folder(folder)
+        write(folder, data, name)
+    except OSError as error:
+        raise explain(error, "write to", folder) from error
+    return name
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and its name last."""
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        _sync_folder(folder.parent)
+
+
+def write(folder: Path, data: bytes, name: str) -> None:
+    """Write a file under a temporary name and move it into place."""
+    temporary = folder / f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, folder / name)
+    except BaseException:
+        with suppress(OSError):  # the error that brought us here says more
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def try_to_write(folder: Path) -> None:
+    """Fail now if a part could not be written."""
+    trial = f"{TEMPORARY}{os.getpid()}-trial-{secrets.token_hex(8)}"
+    try:
+        make_folder(folder)
+        write(folder, bytes(4096), trial)
+        os.unlink(folder / trial)
+    except OSError as error:
+        raise explain(error, "write to", folder) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network disks sync no folders
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def verified_bytes(path: Path, kind: str) -> bytes:
+    """The bytes of a part, if they are those that its name promises."""
+    name = re.fullmatch(rf"{kind}-([0-9a-f]{{32}})\.parquet", path.name)
+    if name is None:
+        raise Damaged("foreign: its name is not that of a part")
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Damaged(f"unreadable: {error.strerror}") from error
+    if digest(data) != name[1]:
+        raise Damaged(f"damaged: its {len(data)} bytes do not have the digest in its name")
+    return data
+
+
+def read(source: Path | pa.NativeFile, path: Path, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
+    """Columns of a part, brought up to date.
+
+    Args:
+        source: the file, or its bytes.
+        path: the file, for messages.
+        schema: what a part of this kind has in it.
+        columns: the columns to read.
+
+    Raises:
+        Damaged: it is not a part, or not a sound one.
+        NewerError: this version of arithmos does not know its schema.
+    """
+    kind = path.name.partition("-")[0]
+    try:
+        with pq.ParquetFile(source, page_checksum_verification=True) as file:
+            metadata = file.schema_arrow.metadata or {}
+            if metadata.get(KIND, b"").decode() != kind:
+                raise Damaged("foreign: a Parquet file, but not a part of this store")
+            version = int(metadata[SCHEMA_VERSION])
+            if version > _migrations.VERSION:
+                raise _newer(path, version, metadata[PACKAGE_VERSION].decode())
+            current = version == _migrations.VERSION
+            table = file.read(columns=list(columns)) if current else _migrations.migrate(file.read(), version)
+            return table.select(columns).cast(pa.schema([schema.field(name) for name in columns]))
+    except (FileNotFoundError, NewerError):
+        raise
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        raise Damaged(f"damaged: {error}") from error
+
+
+def _newer(path: Path, version: int, package: str) -> NewerError:
+    return NewerError(
+        f"{path} has version {version} of the store's schema, written by arithmos {package}; this arithmos "
+        f"{__version__} reads up to version {_migrations.VERSION}: update arithmos to read this store"
+    )

@@ -1,0 +1,190 @@
+"""What a stored run looks like: one row, and for every column a type and a meaning.
+
+The meanings travel in each file, in the metadata of its fields. All that describes the spec is flat, so a table can be
+grouped in any tool without taking JSON apart.
+"""
+
+import io
+import json
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from .. import __version__
+from ..engines.contract import Run, State
+from ..spec import Spec
+from ..tasks import Arithmetic
+
+TEXT, COUNT, REAL, FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+FLOATS, COUNTS = pa.list_(pa.float32()), pa.list_(pa.int64())
+TIME = pa.timestamp("us", tz="UTC")
+
+COLUMNS: dict[str, tuple[pa.DataType, str]] = {
+    "spec_id": (TEXT, "name of the spec: digest of its canonical JSON"),
+    "seed": (COUNT, "seed of the run; spec_id, seed and engine together name it"),
+    "engine": (TEXT, "engine that made the run"),
+    "spec": (TEXT, "the spec in canonical JSON"),
+    "model": (TEXT, "name of the model"),
+    "label": (TEXT, "name of the model in a printed table"),
+    "layers": (TEXT, "units from input to output, joined by >"),
+    "options": (TEXT, "options of each layer, a JSON list"),
+    "task": (TEXT, "kind of task: arithmetic, or rows for a user's data"),
+    "operation": (TEXT, "arithmetic: add, sub, mul, div, squared or root"),
+    "input_size": (COUNT, "length of the input"),
+    "output_size": (COUNT, "length of the output"),
+    "subset_ratio": (REAL, "arithmetic: length of a subset as a share of the input; null for fixed subsets"),
+    "overlap_ratio": (REAL, "arithmetic: overlap as a share of the subset; null for fixed subsets"),
+    "subset_count": (COUNT, "arithmetic: how many subsets"),
+    "interpolation": (TEXT, "arithmetic: parts of the training range, a JSON list"),
+    "extrapolation": (TEXT, "arithmetic: parts of the test range, a JSON list"),
+    "rows": (TEXT, "rows: digest of the user's data"),
+    "hidden_size": (COUNT, "width between the layers"),
+    "iterations": (COUNT, "last iteration of the training"),
+    "batch_size": (COUNT, "observations an iteration"),
+    "evaluate_every": (COUNT, "iterations between two records"),
+    "learning_rate": (REAL, "Adam's learning rate"),
+    "sparsity_strength": (REAL, "final strength of the sparsity loss"),
+    "sparsity_start": (REAL, "iteration at which its strength begins to grow"),
+    "sparsity_end": (REAL, "iteration at which its strength is reached"),
+    "threshold_released": (REAL, "test error below which the run is solved, as released"),
+    "threshold_corrected": (REAL, "test error below which the run is solved, corrected"),
+    "records": (COUNT, "evaluations made"),
+    "ended_early": (FLAG, "the run met NaN and ended before its last iteration"),
+    "best_step": (COUNT, "iteration of the best record: lowest validation error"),
+    "best_validation": (REAL, "validation error of the best record"),
+    "best_test": (REAL, "test error of the best record"),
+    "best_sparsity": (REAL, "sparsity error of the best record"),
+    "best_gate": (REAL, "mean gate of the last layer at the best record; NaN without a gate"),
+    "solved_at_released": (COUNT, "first iteration below the released threshold; -1 for never"),
+    "solved_at_corrected": (COUNT, "first iteration below the corrected threshold; -1 for never"),
+    "end_validation": (REAL, "validation error of the last record"),
+    "end_test": (REAL, "test error of the last record"),
+    "end_sparsity": (REAL, "sparsity error of the last record"),
+    "best_weights": (FLOATS, "effective weights at the best record: matrices row by row, layer by layer"),
+    "end_weights": (FLOATS, "effective weights after the last update"),
+    "curve_step": (COUNTS, "learning curve: iterations of its records"),
+    "curve_validation": (FLOATS, "learning curve: validation errors"),
+    "curve_test": (FLOATS, "learning curve: test errors"),
+    "curve_sparsity": (FLOATS, "learning curve: sparsity errors"),
+    "elapsed_s": (REAL, "seconds of the run's share of the engine"),
+    "version": (TEXT, "version of arithmos that made the run"),
+    "python": (TEXT, "version of Python"),
+    "torch": (TEXT, "version of PyTorch"),
+    "numpy": (TEXT, "version of NumPy"),
+    "processor": (TEXT, "kind of processor of the machine that stored the run"),
+    "written": (TIME, "when the run was stored; of several rows of one run the first counts"),
+}
+
+RUNS = pa.schema([pa.field(name, kind, metadata={"meaning": text}) for name, (kind, text) in COLUMNS.items()])
+
+KEY = ("spec_id", "seed", "engine")
+"""The columns that name a run."""
+
+CURVE = ("curve_step", "curve_validation", "curve_test", "curve_sparsity")
+
+HEAVY = (*CURVE, "best_weights", "end_weights")
+"""The columns that are read only when asked for: nearly all of a store's bytes."""
+
+STATES = pa.schema(
+    [
+        ("spec_id", TEXT),
+        ("seed", COUNT),
+        ("engine", TEXT),
+        ("version", TEXT),  # a state means something to the version of arithmos that left it, and to no other
+        ("written", TIME),
+        ("names", pa.list_(TEXT)),
+        ("arrays", pa.list_(pa.binary())),  # each in NumPy's own file format
+    ]
+)
+
+_FROM_RUN = [name for name in COLUMNS if name in Run.__dataclass_fields__ and name != "spec"]
+
+
+def table_of_runs(runs: Sequence[Run], written: datetime) -> pa.Table:
+    """Runs as rows."""
+    described = {id(run.spec): run.spec for run in runs}
+    columns = {key: _describe(spec) for key, spec in described.items()}
+    common = {"version": __version__, **_environment(), "written": written}
+    rows = [columns[id(run.spec)] | _measured(run) | common for run in runs]
+    return pa.Table.from_pylist(rows, schema=RUNS)
+
+
+def _describe(spec: Spec) -> dict[str, Any]:
+    task, layers = spec.task, spec.model.layers
+    columns = {
+        "spec_id": spec.id,
+        "spec": spec.json(),
+        "model": spec.model.name,
+        "label": spec.model.label,
+        "layers": ">".join(layer.name for layer in layers),
+        "options": json.dumps([dict(layer.options) for layer in layers], sort_keys=True),
+        "input_size": task.input_size,
+        "output_size": task.output_size,
+        "hidden_size": spec.hidden_size,
+        "iterations": spec.iterations,
+        "batch_size": spec.batch_size,
+        "evaluate_every": spec.evaluate_every,
+        "learning_rate": spec.optimizer.lr,
+        "sparsity_strength": spec.model.schedule.strength,
+        "sparsity_start": spec.model.schedule.start,
+        "sparsity_end": spec.model.schedule.end,
+    }
+    if not isinstance(task, Arithmetic):
+        return columns | {"task": "rows", "rows": task.digest}
+    subsets: dict[str, Any] = {"subset_count": task.subset_count if task.fixed is None else len(task.fixed)}
+    if task.fixed is None:
+        subsets |= {"subset_ratio": task.subset_ratio, "overlap_ratio": task.overlap_ratio}
+    ranges = {name: json.dumps(getattr(task, name)) for name in ("interpolation", "extrapolation")}
+    return columns | {"task": "arithmetic", "operation": task.operation} | subsets | ranges
+
+
+def _measured(run: Run) -> dict[str, Any]:
+    curve = {name: getattr(run.curve, name.removeprefix("curve_")) for name in CURVE}
+    return {name: getattr(run, name) for name in _FROM_RUN} | curve
+
+
+@lru_cache(maxsize=1)
+def _environment() -> dict[str, str]:
+    versions = {name: version(name) for name in ("torch", "numpy")}
+    return {"python": platform.python_version(), **versions, "processor": _processor()}
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():  # on Linux the platform module knows no more than "x86_64"
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def row_of_state(spec: Spec, seed: int, engine: str, state: State) -> dict[str, Any]:
+    """A suspended run as a row, but for its time."""
+    arrays = []
+    for name, array in state.items():
+        buffer = io.BytesIO()
+        try:
+            np.save(buffer, array, allow_pickle=False)
+        except ValueError as error:
+            raise TypeError(f"state {name!r} must be an array of plain numbers, got {array!r}") from error
+        arrays.append(buffer.getvalue())
+    key = {"spec_id": spec.id, "seed": seed, "engine": engine, "version": __version__}
+    return key | {"names": list(state), "arrays": arrays}
+
+
+def state_of_row(names: Sequence[str], arrays: Sequence[bytes]) -> State:
+    """The arrays of a suspended run."""
+    loaded = (np.load(io.BytesIO(data), allow_pickle=False) for data in arrays)
+    return dict(zip(names, loaded, strict=True))
+
+
+def now() -> datetime:
+    """The time in UTC, to the microsecond."""
+    return datetime.now(UTC)

@@ -1,0 +1,103 @@
+"""Suspended runs: the states from which engines go on.
+
+They lie beside the runs in a folder of their own, whose name begins with an underscore so that readers of Parquet
+folders pass it by. A state is a convenience: what is damaged, or was left by another version of arithmos, is not used,
+and the run starts anew.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from .. import __version__
+from ..engines.contract import State
+from ._folder import Folder, Key, Row
+from ._schema import STATES, now, state_of_row
+
+Latest = dict[Key, tuple[int, str, int]]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class States:
+    """The suspended runs of a store; of several states of one run the last counts."""
+
+    def __init__(self, path: Path) -> None:
+        self.folder = Folder(path, "state", STATES)
+        self._part: tuple[str, pa.Table] | None = None
+
+    def latest(self) -> Latest:
+        """For each suspended run when its last state was written, and the part and row in which it is."""
+        return _latest(self.folder.rows())
+
+    def add(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Write states as one part, and remove the parts in which nothing is left that counts."""
+        before = self.latest()
+        stamped = []
+        for row in rows:
+            known = before.get(_key(row))
+            # Later than the state it came from, even if the clock was put back in between.
+            least = EPOCH + timedelta(microseconds=known[0] + 1) if known else EPOCH
+            stamped.append(row | {"written": max(now(), least)})
+        self.folder.add(pa.Table.from_pylist(stamped, schema=STATES))
+        if before:
+            self.drop(lambda key: False)
+
+    def get(self, key: Key) -> State | None:
+        """The last state of a run, if there is one to go on from."""
+        found = self.latest().get(key)
+        if found is None:
+            return None
+        _, name, row = found
+        try:
+            values = self._table(name).slice(row, 1).to_pylist()[0]
+        except FileNotFoundError:  # packed in the meantime
+            return self.get(key)
+        if values["version"] != __version__:
+            warnings.warn(
+                f"run {key} was suspended by arithmos {values['version']}, and this is arithmos {__version__}: "
+                "it starts anew",
+                stacklevel=3,
+            )
+            return None
+        return state_of_row(values["names"], values["arrays"])
+
+    def _table(self, name: str) -> pa.Table:
+        # One part holds the states of many runs, and they are asked for one after the other.
+        if self._part is None or self._part[0] != name:
+            self._part = name, self.folder.table(name)
+        return self._part[1]
+
+    def drop(self, finished: Callable[[Key], bool]) -> None:
+        """Remove the parts in which no state counts any more: a later one has come, or the run is finished."""
+        rows = self.folder.rows()
+        alive = {name for key, (_, name, _) in _latest(rows).items() if not finished(key)}
+        with suppress(OSError):  # they may lie there for ever: they do not count
+            self.folder.remove(name for name in rows if name not in alive)
+
+    def forget(self, key: Key) -> None:
+        """Remove all states of a run."""
+        holding = [name for name, rows in self.folder.rows().items() if any(held == key for held, _ in rows)]
+        for name in holding:
+            with suppress(FileNotFoundError):
+                rest = [row for row in self.folder.table(name).to_pylist() if _key(row) != key]
+                if rest:
+                    self.folder.add(pa.Table.from_pylist(rest, schema=STATES))
+        self.folder.remove(holding)
+
+
+def _latest(parts: dict[str, list[Row]]) -> Latest:
+    found: Latest = {}
+    for name, rows in parts.items():
+        for row, (key, written) in enumerate(rows):
+            found[key] = max(found.get(key, (written, name, row)), (written, name, row))
+    return found
+
+
+def _key(row: dict[str, Any]) -> Key:
+    return row["spec_id"], row["seed"], row["engine"]

@@ -1,0 +1,280 @@
+"""`Store`: runs on disk."""
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..engines.contract import Run, State
+from ..spec import Spec
+from ._folder import Folder, Key
+from ._pack import distinct, fewest
+from ._part import try_to_write
+from ._schema import COLUMNS, CURVE, HEAVY, KEY, RUNS, STATES, now, row_of_state, table_of_runs
+from ._states import States
+from ._writer import Writer
+
+PACKED_BYTES = 16 * 2**20
+PACKED_FILES = 8
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is in a store.
+
+    Args:
+        runs: different runs.
+        specs: different specs.
+        duplicates: rows beyond one a run.
+        suspended: runs that can be gone on with.
+        files: its parts, those of suspended runs included.
+        bytes: their size.
+        damaged: files that are set aside, and why.
+    """
+
+    runs: int
+    specs: int
+    duplicates: int
+    suspended: int
+    files: int
+    bytes: int
+    damaged: tuple[tuple[str, str], ...]
+
+
+class Store:
+    """Runs on disk: a folder of immutable Parquet parts, one row a run.
+
+    There is no server and no lock. Several processes write at once, on a network disk too; a copied folder is a merged
+    store; a kill loses what was not yet written and nothing else. A file that is damaged or foreign is named in a
+    warning and in `damaged`, and the rest is read. Nothing in a store is ever unpickled.
+
+    Args:
+        path: the folder; it is made when the first run is stored.
+
+    Raises:
+        NotADirectoryError: there is a file of that name.
+
+    Example:
+        >>> import tempfile
+        >>> store = Store(tempfile.mkdtemp())
+        >>> len(store), store.summary().files
+        (0, 0)
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if self.path.exists() and not self.path.is_dir():
+            raise NotADirectoryError(
+                errno.ENOTDIR, "a store is a folder, and this is a file; choose a folder", str(self.path)
+            )
+        self._runs = Folder(self.path, "part", RUNS)
+        self._states = States(self.path / "_suspended")
+        self._folders = (self._runs, self._states.folder)
+        self._indexed: tuple[tuple[str, ...], dict[tuple[str, str], set[int]]] = ((), {})
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.path)!r})"
+
+    def __len__(self) -> int:
+        """How many different runs are stored."""
+        return sum(len(seeds) for seeds in self._seeds().values())
+
+    def prepare(self) -> None:
+        """Make the folder and try to write there, so that a campaign fails before its first run and not after it."""
+        self._seeds()
+        try_to_write(self.path)
+
+    def append(self, runs: Iterable[Run]) -> None:
+        """Store runs as one new part, and drop the states they were suspended in.
+
+        Raises:
+            OSError: none of them is stored, and all that was stored before is as it was.
+        """
+        runs = list(runs)
+        if not runs:
+            return
+        suspended = self._states.latest()
+        self._runs.add(table_of_runs(runs, now()))
+        if suspended:
+            self._states.drop(self._finished())
+
+    def writer(self, *, flush_s: float = 5.0, flush_runs: int = 1000) -> Writer:
+        """A buffer for runs that come one by one; see `Writer`."""
+        return Writer(self, flush_s=flush_s, flush_runs=flush_runs)
+
+    def missing(self, spec: Spec, seeds: Iterable[int], engine: str | None = None) -> tuple[int, ...]:
+        """The seeds of which there is no run yet: of this engine, or of any."""
+        index, name = self._seeds(), spec.id
+        stored = [found for (spec_id, by), found in index.items() if spec_id == name and engine in (None, by)]
+        return tuple(seed for seed in seeds if not any(seed in found for found in stored))
+
+    def load(self, *, specs: Iterable[Spec | str] | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """The runs as a table, one row a run, ordered by spec, seed and engine.
+
+        Of several rows of one run the one that was written first counts.
+
+        Args:
+            specs: only runs of these specs, or ids of specs.
+            columns: the columns beside those that name the run; by default all but weights and curves.
+        """
+        if columns is None:
+            columns = [name for name in COLUMNS if name not in HEAVY]
+        frame: pd.DataFrame = self._table(columns, specs).to_pandas()
+        return frame
+
+    def curves(self, *, specs: Iterable[Spec | str] | None = None) -> pd.DataFrame:
+        """The learning curves, one row a record: `step`, `validation`, `test` and `sparsity`."""
+        table = self._table(CURVE, specs).combine_chunks()
+        parents = pc.list_parent_indices(table[CURVE[0]])
+        columns = {name: table[name].take(parents) for name in KEY}
+        columns |= {name.removeprefix("curve_"): pc.list_flatten(table[name]) for name in CURVE}
+        frame: pd.DataFrame = pa.table(columns).to_pandas()
+        return frame
+
+    def _table(self, columns: Sequence[str], specs: Iterable[Spec | str] | None) -> pa.Table:
+        for name in columns:
+            if name not in COLUMNS:
+                near = get_close_matches(name, COLUMNS, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(COLUMNS)}"
+                raise KeyError(f"unknown column {name!r}; {hint}")
+        wanted = [name for name in COLUMNS if name in {*KEY, *columns}]
+        ids = None if specs is None else pa.array([s if isinstance(s, str) else s.id for s in specs], pa.string())
+
+        def chosen(table: pa.Table) -> pa.Table:
+            return table if ids is None else table.filter(pc.is_in(table["spec_id"], value_set=ids))
+
+        tables = self._runs.tables([*{**dict.fromkeys(wanted), "written": None}], then=chosen)
+        return distinct(_concat(tables, RUNS), keep="first").select(wanted)
+
+    def suspend(self, spec: Spec, seed: int, engine: str, state: State) -> None:
+        """Keep the state of a run that was cut, so that its engine can go on."""
+        self.suspend_all([(spec, seed, engine, state)])
+
+    def suspend_all(self, cut: Iterable[tuple[Spec, int, str, State]]) -> None:
+        """Keep the states of many runs, in one file."""
+        rows = [row_of_state(*run) for run in cut]
+        if rows:
+            self._states.add(rows)
+
+    def resume(self, spec: Spec, seed: int, engine: str) -> State | None:
+        """The last state in which a run was suspended, or None to start it anew."""
+        return self._states.get((spec.id, seed, engine))
+
+    def forget(self, spec: Spec, seed: int, engine: str) -> None:
+        """Remove the states of a run; `append` does it for those that it stores."""
+        self._states.forget((spec.id, seed, engine))
+
+    def merge(self, *others: "Store | str | os.PathLike[str]") -> None:
+        """Copy into this store what others have: their runs, and the states of suspended ones."""
+        stores = [other if isinstance(other, Store) else Store(other) for other in others]
+        for other in stores:
+            if not other.path.is_dir():
+                raise FileNotFoundError(errno.ENOENT, "there is no store to merge", str(other.path))
+        for other in stores:
+            for mine, theirs in zip(self._folders, other._folders, strict=True):
+                theirs.copy_to(mine)
+        self._states.drop(self._finished())
+
+    def pack(self, *, max_bytes: int = PACKED_BYTES, max_files: int = PACKED_FILES) -> None:
+        """Write few files out of many, one row a run, and remove what killed writers left.
+
+        New parts are in place before old ones go, so a kill at any instant, another writer or another pack lose
+        nothing; at worst a run is there twice for a while. Files that are set aside stay.
+
+        Args:
+            max_bytes: size of the largest file.
+            max_files: how many files in all, those of suspended runs included.
+
+        Raises:
+            ValueError: the store does not fit; nothing was changed.
+        """
+        runs = self._runs.tables(RUNS.names)
+        states = self._states.folder.tables(STATES.names)
+        rows = (distinct(_concat(runs, RUNS), keep="first"), self._unfinished(_concat(states, STATES)))
+        packed = [fewest(table, folder.kind, max_bytes) for table, folder in zip(rows, self._folders, strict=True)]
+        count = sum(map(len, packed))
+        if count > max_files:
+            raise ValueError(
+                f"max_files {max_files} of max_bytes {max_bytes} do not hold this store, which takes {count}; "
+                f"set max_files to {count}, or max_bytes higher"
+            )
+        for folder, old, table, new in zip(self._folders, (runs, states), rows, packed, strict=True):
+            if len(new) != len(old) or len(table) != sum(map(len, old.values())):
+                for data in new:
+                    folder.place(data)
+                folder.remove(old)
+            folder.sweep()
+
+    def _unfinished(self, states: pa.Table) -> pa.Table:
+        states, finished = distinct(states, keep="last"), self._finished()
+        keys = zip(*(states[name].to_pylist() for name in KEY), strict=True)
+        return states.filter(pa.array([not finished(key) for key in keys], pa.bool_()))
+
+    def check(self) -> tuple[tuple[str, str], ...]:
+        """Verify every file anew, to its last byte; returns those that are set aside, and why."""
+        for folder in self._folders:
+            folder.check()
+        return self._set_aside()
+
+    @property
+    def damaged(self) -> tuple[tuple[str, str], ...]:
+        """Files that are set aside because they are damaged or foreign, and why."""
+        for folder in self._folders:
+            folder.rows()
+        return self._set_aside()
+
+    def _set_aside(self) -> tuple[tuple[str, str], ...]:
+        found = {
+            (folder.path / name).relative_to(self.path).as_posix(): reason
+            for folder in self._folders
+            for name, reason in folder.damaged.items()
+        }
+        return tuple(found.items())
+
+    @property
+    def duplicates(self) -> int:
+        """Rows beyond one a run: work that was done twice, or a pack under way."""
+        return sum(map(len, self._runs.rows().values())) - len(self)
+
+    @property
+    def suspended(self) -> tuple[Key, ...]:
+        """The runs that can be gone on with, as (spec id, seed, engine)."""
+        finished = self._finished()
+        return tuple(key for key in self._states.latest() if not finished(key))
+
+    def summary(self) -> Summary:
+        """What is in the store."""
+        stamps = [stamp for folder in self._folders for stamp in folder.stamps()]
+        return Summary(
+            runs=len(self),
+            specs=len({spec_id for spec_id, _ in self._seeds()}),
+            duplicates=self.duplicates,
+            suspended=len(self.suspended),
+            files=len(stamps),
+            bytes=sum(size for _, size, _ in stamps),
+            damaged=self.damaged,
+        )
+
+    def _seeds(self) -> dict[tuple[str, str], set[int]]:
+        rows = self._runs.rows()
+        if self._indexed[0] != tuple(rows):
+            index: dict[tuple[str, str], set[int]] = {}
+            for part in rows.values():
+                for (spec_id, seed, engine), _ in part:
+                    index.setdefault((spec_id, engine), set()).add(seed)
+            self._indexed = tuple(rows), index
+        return self._indexed[1]
+
+    def _finished(self) -> Callable[[Key], bool]:
+        index = self._seeds()
+        return lambda key: key[1] in index.get((key[0], key[2]), ())
+
+
+def _concat(tables: dict[str, pa.Table], schema: pa.Schema) -> pa.Table:
+    return pa.concat_tables(tables.values()) if tables else schema.empty_table()

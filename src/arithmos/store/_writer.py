@@ -1,0 +1,108 @@
+"""`Writer`: a buffer between an engine and a store."""
+
+import threading
+import time
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ..engines.contract import Run, State
+from ..spec import Spec
+
+if TYPE_CHECKING:
+    from ._store import Store
+
+
+class Writer:
+    """Collects runs and stores them every few seconds, however fast or slowly they come.
+
+    On leaving, by Ctrl-C or any other exception too, the rest is stored. Runs that could not be stored stay in the
+    buffer, and the next `add` or the leaving tries again.
+
+    Args:
+        store: where the runs go.
+        flush_s: a run waits no longer than this.
+        flush_runs: no more runs than this wait.
+
+    Example:
+        >>> import tempfile
+        >>> from arithmos.store import Store
+        >>> with Store(tempfile.mkdtemp()).writer(flush_s=5) as writer:
+        ...     for run in []:
+        ...         writer.add(run)
+        >>> writer.stored, writer.unsaved
+        (0, 0)
+    """
+
+    def __init__(self, store: "Store", *, flush_s: float = 5.0, flush_runs: int = 1000) -> None:
+        self.store = store
+        self.flush_s = flush_s
+        self.flush_runs = flush_runs
+        self.stored = 0
+        self._runs: list[Run] = []
+        self._states: list[tuple[Spec, int, str, State]] = []
+        self._flushed = -float("inf")
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    @property
+    def unsaved(self) -> int:
+        """Runs that wait to be stored."""
+        return len(self._runs)
+
+    def __enter__(self) -> "Writer":
+        self.store.prepare()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.flush()
+
+    def add(self, run: Run) -> None:
+        """Store a run, at once or soon.
+
+        Raises:
+            OSError: runs could not be stored; the message says how many.
+        """
+        self._runs.append(run)
+        if len(self._runs) >= self.flush_runs or time.monotonic() - self._flushed >= self.flush_s:
+            self.flush()
+        else:
+            self._flush_later()
+
+    def suspend(self, spec: Spec, seed: int, engine: str, state: State) -> None:
+        """Keep the state of a run that was cut; stored with the next runs, all states in one file."""
+        self._states.append((spec, seed, engine, state))
+        self._flush_later()
+
+    def flush(self) -> None:
+        """Store all that waits."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            # Removed from the buffer once they are stored and not before: a second Ctrl-C may come in between, and a
+            # run stored twice does no harm.
+            count, n_states = len(self._runs), len(self._states)
+            try:
+                self.store.append(self._runs[:count])
+                self.stored += count
+                del self._runs[:count]
+                self.store.suspend_all(self._states[:n_states])
+                del self._states[:n_states]
+            except OSError as error:
+                note = f"{error.strerror}; {len(self._runs)} finished runs are not stored"
+                raise OSError(error.errno, note, error.filename) from error
+            self._flushed = time.monotonic()
+
+    def _flush_later(self) -> None:
+        with self._lock:
+            if self._timer is None:
+                self._timer = threading.Timer(self.flush_s, self._flush_quietly)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _flush_quietly(self) -> None:
+        with suppress(Exception):  # nobody listens here: the next `add`, or the leaving, meets it again
+            self.flush()

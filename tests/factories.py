@@ -1,0 +1,59 @@
+"""Plausible runs without an engine."""
+
+from typing import Any
+
+import numpy as np
+
+from arithmos.engines.contract import NEVER, Curve, Run, State, curve_records
+from arithmos.spec import MODELS, Spec
+from arithmos.tasks import Arithmetic
+
+
+def make_spec(operation: str = "mul", model: str = "NMU", **changes: Any) -> Spec:
+    """A small spec: 4 inputs, 5,000 iterations, 6 records."""
+    task = changes.pop("task", None) or Arithmetic(operation=operation, input_size=4, subset_ratio=0.5)
+    return Spec(**{"task": task, "model": MODELS[model], "iterations": 5_000} | changes)
+
+
+def make_run(spec: Spec | None = None, seed: int = 0, engine: str = "torch", **changes: Any) -> Run:
+    """A run of falling errors, drawn from its name; solved if the seed is even."""
+    spec = spec or make_spec()
+    rng = np.random.default_rng([seed, int(spec.id, 16)])
+    step = curve_records(spec) * spec.evaluate_every
+    test = np.geomspace(10, 1e-8 if seed % 2 == 0 else 1, len(step)) * rng.uniform(0.5, 1, len(step))
+    solved = np.flatnonzero(test < 1e-5)
+    solved_at = int(step[solved[0]]) if len(solved) else NEVER
+    weights = rng.uniform(-1, 1, sum(i * o for i, o in zip(spec.sizes[:-1], spec.sizes[1:], strict=True)))
+    measured: dict[str, Any] = {
+        "threshold_released": 1e-5,
+        "threshold_corrected": 2e-5,
+        "records": spec.records,
+        "ended_early": False,
+        "best_step": int(step[-1]),
+        "best_validation": float(test[-1]) / 10,
+        "best_test": float(test[-1]),
+        "best_sparsity": float(rng.uniform(0, 1e-3)),
+        "best_gate": float("nan"),
+        "solved_at_released": solved_at,
+        "solved_at_corrected": solved_at,
+        "end_validation": float(test[-1]) / 10,
+        "end_test": float(test[-1]),
+        "end_sparsity": float(rng.uniform(0, 1e-3)),
+        "best_weights": weights.astype(np.float32),
+        "end_weights": weights.astype(np.float32),
+        "curve": Curve(step, *(values.astype(np.float32) for values in (test / 10, test, np.sqrt(test)))),
+        "elapsed_s": float(rng.uniform(0.1, 1)),
+    }
+    return Run(spec=spec, seed=seed, engine=engine, **measured | changes)
+
+
+def make_runs(count: int, spec: Spec | None = None, engine: str = "torch") -> list[Run]:
+    """Runs of the seeds 0, 1, …"""
+    spec = spec or make_spec()
+    return [make_run(spec, seed, engine) for seed in range(count)]
+
+
+def make_state(step: int = 0) -> State:
+    """What an engine might leave of a run that was cut."""
+    values = np.random.default_rng(step).normal(size=(3, 10)).astype(np.float32)
+    return {"parameters": values[0], "m": values[1], "v": values[2], "step": np.array(step), "file": np.arange(3)}
