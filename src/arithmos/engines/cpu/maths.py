@@ -1,0 +1,115 @@
+"""Logarithm, exponential, tanh and sigmoid in float32, without a branch or a call, so that loops of them vectorize.
+
+The polynomials are minimax fits of the reduced functions. They are compiled without reassociation, under which
+`(x + MAGIC) - MAGIC` would be x.
+"""
+
+import numpy as np
+
+from ._compile import exactly_compiled
+
+ONE, TWO, HALF = np.float32(1), np.float32(2), np.float32(0.5)
+INFINITY = np.float32(np.inf)
+LOG2_E = np.float32(1.4426950408889634)
+LN2_HIGH = np.float32(0.693359375)  # few bits, so that its product with an exponent is exact
+LN2_LOW = np.float32(-2.12194440054690583e-4)
+MAGIC = np.float32(1.5 * 2**23)  # adding it rounds to a whole number, which stands in the lowest bits
+MAGIC_BITS = np.int32(0x4B400000)
+
+EXP = tuple(map(np.float32, (0.4999999404, 0.1666651964, 0.04166839272, 0.008368780836, 0.001381446724)))
+LOG = tuple(
+    map(
+        np.float32,
+        (
+            0.3333333135,
+            -0.2500081956,
+            0.2000122666,
+            -0.1662335694,
+            0.1420175880,
+            -0.1316018254,
+            0.1276157498,
+            -0.07634492964,
+        ),
+    )
+)
+TANH = tuple(
+    map(np.float32, (-0.3333333135, 0.1333321035, -0.05394720286, 0.02170296945, -0.008182677440, 0.002147539752))
+)
+EXP_0, EXP_1, EXP_2, EXP_3, EXP_4 = EXP
+LOG_0, LOG_1, LOG_2, LOG_3, LOG_4, LOG_5, LOG_6, LOG_7 = LOG
+TANH_0, TANH_1, TANH_2, TANH_3, TANH_4, TANH_5 = TANH
+
+EXP_LOWEST, EXP_HIGHEST = np.float32(-104), np.float32(89)  # 0 and inf beyond
+ROOT_HALF_BITS = np.int32(0x3F3504F3)
+ROOT_HALF_TO_ONE = np.int32(0x3F800000 - 0x3F3504F3)
+MANTISSA_BITS = np.int32(0x007FFFFF)
+BIAS, MANTISSA = np.int32(127), np.int32(23)
+TANH_SMALL, TANH_LARGE = np.float32(0.625), np.float32(10)
+
+
+@exactly_compiled  # type: ignore[untyped-decorator]
+def exp(x):  # type: ignore[no-untyped-def]
+    """e^x: exp(x) = 2^n (1 + r + r² P(r)) with r = x - n ln 2."""
+    bounded = EXP_HIGHEST if x > EXP_HIGHEST else x  # NaN passes both
+    bounded = EXP_LOWEST if bounded < EXP_LOWEST else bounded
+    shifted = bounded * LOG2_E + MAGIC
+    n = shifted - MAGIC
+    r = bounded - n * LN2_HIGH
+    r = r - n * LN2_LOW
+    p = EXP_4
+    p = p * r + EXP_3
+    p = p * r + EXP_2
+    p = p * r + EXP_1
+    p = p * r + EXP_0
+    p = p * (r * r) + r + ONE
+    # In two factors, so that results near the largest number and below the smallest normal one come out right.
+    exponent = np.int32(np.float32(shifted).view(np.int32) - MAGIC_BITS)
+    first = np.int32(exponent >> np.int32(1))
+    second = np.int32(exponent - first)
+    scale1 = np.int32(np.int32(first + BIAS) << MANTISSA).view(np.float32)
+    scale2 = np.int32(np.int32(second + BIAS) << MANTISSA).view(np.float32)
+    return p * scale1 * scale2
+
+
+@exactly_compiled  # type: ignore[untyped-decorator]
+def log(x):  # type: ignore[no-untyped-def]
+    """ln x for x at least 2^-126, inf and NaN, all that |x| + epsilon can be: x = 2^n (1 + f), 1 + f from √½ to √2."""
+    bits = np.int32(np.float32(x).view(np.int32) + ROOT_HALF_TO_ONE)
+    n = np.float32(np.int32(np.int32(bits >> MANTISSA) - BIAS))
+    f = np.int32(np.int32(bits & MANTISSA_BITS) + ROOT_HALF_BITS).view(np.float32) - ONE
+    p = LOG_7
+    p = p * f + LOG_6
+    p = p * f + LOG_5
+    p = p * f + LOG_4
+    p = p * f + LOG_3
+    p = p * f + LOG_2
+    p = p * f + LOG_1
+    p = p * f + LOG_0
+    square = f * f
+    tail = p * (f * square) + n * LN2_LOW
+    tail = tail - HALF * square
+    value = n * LN2_HIGH + (f + tail)
+    return value if x < INFINITY else x
+
+
+@exactly_compiled  # type: ignore[untyped-decorator]
+def sigmoid(x):  # type: ignore[no-untyped-def]
+    """1 / (1 + e^-x)."""
+    return ONE / (ONE + exp(-x))
+
+
+@exactly_compiled  # type: ignore[untyped-decorator]
+def tanh(x):  # type: ignore[no-untyped-def]
+    """Tanh: a polynomial near 0, where 1 - 2 / (e^2x + 1) would lose its digits."""
+    magnitude = abs(x)
+    square = x * x
+    p = TANH_5
+    p = p * square + TANH_4
+    p = p * square + TANH_3
+    p = p * square + TANH_2
+    p = p * square + TANH_1
+    p = p * square + TANH_0
+    near = p * (square * magnitude) + magnitude
+    far = ONE - TWO / (exp(TWO * magnitude) + ONE)
+    value = near if magnitude < TANH_SMALL else far
+    return -value if x < np.float32(0) else value

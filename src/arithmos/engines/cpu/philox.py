@@ -1,0 +1,124 @@
+"""`arithmos.philox` compiled: the words of a block of observations, eight calls at a time in 64-bit lanes.
+
+Of the seven rounds the first two and half of the third depend on too little to be done for every word: the row's
+share is computed once a run (`row_tables`), the step's once an iteration (`begin_step`), the column's once for four
+columns. Two calls, for rows i and i + 64 of the block, put their words into the two halves of a 64-bit lane: so lane
+2i of a block is its row i, and lane 2i + 1 its row i + 64.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import philox
+from ._compile import LANES, apart, compiled, fma
+
+HALF = LANES // 2
+M0, M1 = (np.uint64(m) for m in philox.MULTIPLIERS)
+LOW, HIGH = np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFF00000000)
+S32 = np.uint64(32)
+S9, UPPER, ONES = np.uint64(9), np.uint64(0x007FFFFF007FFFFF), np.uint64(0x3F8000003F800000)
+S9_32, ONE_BITS, LOWEST_BIT = np.uint32(9), np.uint32(0x3F800000), np.uint32(1)
+ONE = np.float32(1)
+
+
+def round_keys(seed: int) -> NDArray[np.uint64]:
+    """The two key words of each round, `[2, rounds]`."""
+    key = np.array([[seed], [philox.RUN]], np.uint64)
+    return (key + np.outer(philox.INCREMENTS, range(philox.ROUNDS)).astype(np.uint64)) & LOW
+
+
+def row_tables(seed: int, stream: int, batch_size: int) -> NDArray[np.uint64]:
+    """What rounds one to three know of the rows alone, `[blocks, 3, lanes]`; rows beyond the batch repeat its last."""
+    rows = np.minimum(np.arange(-(-batch_size // LANES) * LANES), batch_size - 1).astype(np.uint64)
+    keys = round_keys(seed)
+    p0 = rows * M0
+    p1 = ((p0 >> S32) ^ np.uint64(stream) ^ keys[1, 0]) * M1
+    tables = np.stack([p0 & LOW, (p1 & LOW) ^ keys[0, 2], p1 >> S32])
+    return np.ascontiguousarray(tables.reshape(3, -1, LANES).swapaxes(0, 1))
+
+
+def lane_rows(batch_size: int) -> NDArray[np.int64]:
+    """The row of each lane, `[blocks, lanes]`; those at `batch_size` and beyond are padding."""
+    blocks = -(-batch_size // LANES)
+    return np.arange(blocks * LANES).reshape(blocks, 2, HALF).swapaxes(1, 2).reshape(blocks, LANES)
+
+
+@compiled  # type: ignore[untyped-decorator]
+def begin_step(table, keys, step, third):  # type: ignore[no-untyped-def]
+    """The first product of round three for every row of a block, which all columns share: third `[lanes]`."""
+    apart()
+    scalar = ((np.uint64(step) * M1) & LOW) ^ keys[0, 1]
+    for i in range(LANES):
+        third[i] = ((table[2, i] ^ scalar) & LOW) * M0
+
+
+@compiled  # type: ignore[untyped-decorator]
+def _rounds(row3, row1, third, s2, s3, keys):  # type: ignore[no-untyped-def]
+    """Rounds three to six, and the products of round seven. The upper halves of c hold rubbish, which no product sees."""
+    p1 = ((row3 ^ s2) & LOW) * M1
+    c0 = (p1 >> S32) ^ row1
+    c1 = p1
+    c2 = (third >> S32) ^ s3
+    c3 = third
+    for r in range(3, 6):
+        p0 = (c0 & LOW) * M0
+        p1 = (c2 & LOW) * M1
+        c0 = (p1 >> S32) ^ c1 ^ keys[0, r]
+        c1 = p1
+        c2 = (p0 >> S32) ^ c3 ^ keys[1, r]
+        c3 = p0
+    return (c0 & LOW) * M0, (c2 & LOW) * M1, c1, c3
+
+
+@compiled  # type: ignore[untyped-decorator]
+def words(table, keys, step, third, half, unit, out):  # type: ignore[no-untyped-def]
+    """Words of all columns for every row of a block: out `[columns, lanes / 2]`, two words in each.
+
+    With `unit` they come as the float32 of U[1, 2) that their upper 23 bits make.
+    """
+    apart()
+    k0 = keys[0, 6] | (keys[0, 6] << S32)
+    k1 = keys[1, 6] | (keys[1, 6] << S32)
+    for g in range(out.shape[0] // 4):
+        p0 = ((((np.uint64(step) * M1) >> S32) ^ np.uint64(g) ^ keys[0, 0]) & LOW) * M0
+        s2 = (p0 >> S32) ^ keys[1, 1]
+        s3 = (p0 & LOW) ^ keys[1, 2]
+        for i in range(HALF):
+            a0, a1, ac1, ac3 = _rounds(table[0, i], table[1, i], third[i], s2, s3, keys)
+            j = i + HALF
+            b0, b1, bc1, bc3 = _rounds(table[0, j], table[1, j], third[j], s2, s3, keys)
+            w0 = ((((a1 >> S32) ^ ac1) & LOW) | ((b1 ^ (bc1 << half)) & HIGH)) ^ k0
+            w1 = (a1 & LOW) | (b1 << half)
+            w2 = ((((a0 >> S32) ^ ac3) & LOW) | ((b0 ^ (bc3 << half)) & HIGH)) ^ k1
+            w3 = (a0 & LOW) | (b0 << half)
+            if unit:
+                w0 = (w0 >> S9) & UPPER | ONES
+                w1 = (w1 >> S9) & UPPER | ONES
+                w2 = (w2 >> S9) & UPPER | ONES
+                w3 = (w3 >> S9) & UPPER | ONES
+            out[4 * g, i] = w0
+            out[4 * g + 1, i] = w1
+            out[4 * g + 2, i] = w2
+            out[4 * g + 3, i] = w3
+
+
+@compiled  # type: ignore[untyped-decorator]
+def scale(x, low, width):  # type: ignore[no-untyped-def]
+    """Numbers of U[1, 2) moved to another interval, in place."""
+    apart()
+    for j in range(x.shape[0]):
+        for b in range(LANES):
+            x[j, b] = fma(width, x[j, b] - ONE, low)
+
+
+@compiled  # type: ignore[untyped-decorator]
+def choose(words, low, width, x):  # type: ignore[no-untyped-def]
+    """Words as numbers of a range of two parts, of which a word's lowest bit takes one."""
+    apart()
+    low0, low1, width0, width1 = low[0], low[1], width[0], width[1]
+    for j in range(x.shape[0]):
+        for b in range(LANES):
+            word = words[j, b]
+            u = np.uint32((word >> S9_32) | ONE_BITS).view(np.float32) - ONE
+            second = word & LOWEST_BIT != 0
+            x[j, b] = fma(width1 if second else width0, u, low1 if second else low0)
