@@ -14,7 +14,7 @@ test-slow: $(STAMP)
 	$(BIN)/pytest -m "slow and not gpu"
 
 golden: $(STAMP)
-	$(BIN)/pytest -q --golden tests/report
+	$(BIN)/pytest -q --golden tests/report tests/test_cli.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -78,7 +78,10 @@ def main() -> None:
 @stored
 @formatted
 def list_(store: Path, format: Any) -> None:
-    """The experiments: what they are in the paper, what they run, what is stored, how long the rest takes."""
+    """List the experiments.
+
+    What they are in the paper, what they run, what is stored of it, and how long the rest might take.
+    """
     click.echo(listing.write(bench.catalogue(store), "Experiments", listing.CATALOGUE, format))
 
 
@@ -162,7 +165,10 @@ def conclusion(outcome: bench.Outcome, store: Path, command: str) -> str:
 @stored
 @formatted
 def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: Any) -> None:
-    """The table of an experiment: our numbers, and the published ones below them."""
+    """Print the table of an experiment.
+
+    Our numbers, and the published ones below them. Choose the same part of the experiment as when it was run.
+    """
     [part] = pick([experiment], **chosen)
     click.echo(render(summarize(Store(store), part, criterion=criterion), part, format))
 
@@ -170,7 +176,10 @@ def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: A
 @main.command(epilog="arithmos models")
 @formatted
 def models(format: Any) -> None:
-    """The models: their layers, their regularizer, and the engines that can run them here."""
+    """List the models.
+
+    Their layers, their regularizer, and the engines that can run them on this machine.
+    """
     frame = listing.models(MODELS.values(), Engines(say=complain))
     click.echo(listing.write(frame, "Models", listing.MODELS, format))
 
@@ -180,7 +189,10 @@ def models(format: Any) -> None:
 @click.argument("seed", required=False, type=int)
 @stored
 def show(name: str, seed: int | None, store: Path) -> None:
-    """What an experiment runs; or a spec, by its id, with its runs; or one of these, by its seed."""
+    """Show an experiment, a spec or a run.
+
+    What an experiment runs; or a spec, by its id, with its runs; or one of these, by its seed.
+    """
     with asked():
         if re.fullmatch("[0-9a-f]{16}", name):
             click.echo(spec_page(Store(store), name) if seed is None else run_page(Store(store), name, seed))
@@ -230,7 +242,10 @@ def pack(store: Path) -> None:
 @stored
 @click.pass_context
 def check(ctx: click.Context, /, store: Path) -> None:
-    """Read every file of a store to its last byte, and name those that cannot be trusted."""
+    """Verify every file of a store.
+
+    Each is read to its last byte, and those that cannot be trusted are named.
+    """
     checked = Store(store)
     damaged = checked.check()
     for file, reason in damaged:

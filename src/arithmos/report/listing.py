@@ -56,6 +56,9 @@ RUNS: Columns = {
     "ended_early": ("Ended early", lambda ended: "yes" if ended else ""),
 }
 
+MEASURED = [name for name in RUNS if name not in ("seed", "engine", "solved")]
+"""The columns of a store that a list of runs takes."""
+
 
 def write(frame: pd.DataFrame, title: str, columns: Columns, format: Format = "text") -> str:
     """A list in one of the formats of a table; a column that is not described is shown as it is."""

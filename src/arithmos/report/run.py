@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ..engines.contract import layout
+from ..experiments import EXPERIMENTS
 from ..nn import UNITS
 from ..spec import Layer
 from ..store import COLUMNS, Store
@@ -25,13 +25,16 @@ def spec_page(store: Store, spec_id: str) -> str:
     """A spec and its stored runs.
 
     Raises:
-        KeyError: the store has no run of it.
+        KeyError: it is neither in the store nor in the catalogue.
     """
-    runs = _stored(store, spec_id, ["spec", "best_test", "threshold_released", *listing.RUNS])
+    runs = store.load(specs=[spec_id], columns=["spec", "threshold_released", *listing.MEASURED])
+    known = (spec.json() for experiment in EXPERIMENTS.values() for spec in experiment.specs if spec.id == spec_id)
+    spec = next(known, None) if runs.empty else runs["spec"].iloc[0]
+    if spec is None:
+        raise KeyError(f"spec {spec_id!r} is neither in {store.path} nor in the catalogue")
     runs = runs.assign(solved=runs["best_test"] < runs["threshold_released"])
-    spec = json.dumps(json.loads(runs["spec"].iloc[0]), indent=1)
-    listed = listing.write(runs[list(listing.RUNS)], f"{len(runs)} runs of {spec_id}", listing.RUNS)
-    return f"{spec}\n\n{listed}"
+    listed = listing.write(runs[list(listing.RUNS)], f"{len(runs)} runs of {spec_id} in {store.path}", listing.RUNS)
+    return f"{json.dumps(json.loads(spec), indent=1)}\n\n{listed}"
 
 
 def run_page(store: Store, spec_id: str, seed: int) -> str:
@@ -40,18 +43,11 @@ def run_page(store: Store, spec_id: str, seed: int) -> str:
     Raises:
         KeyError: the store has no such run.
     """
-    runs = _stored(store, spec_id, list(COLUMNS))
+    runs = store.load(specs=[spec_id], columns=list(COLUMNS))
     runs = runs[runs["seed"] == seed]
     if runs.empty:
-        raise KeyError(f"{store.path} has no run of {spec_id} with seed {seed}")
+        raise KeyError(f"{store.path} has no run of spec {spec_id!r} with seed {seed}")
     return "\n\n".join(_describe({str(k): v for k, v in row.items()}) for row in runs.to_dict("records"))
-
-
-def _stored(store: Store, spec_id: str, columns: list[str]) -> pd.DataFrame:
-    runs = store.load(specs=[spec_id], columns=[name for name in columns if name in COLUMNS])
-    if runs.empty:
-        raise KeyError(f"{store.path} has no runs of spec {spec_id!r}; `arithmos show EXPERIMENT` lists specs")
-    return runs
 
 
 def _describe(row: Row) -> str:

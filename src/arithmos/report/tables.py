@@ -44,7 +44,10 @@ def grid(frame: pd.DataFrame, experiment: Experiment) -> Grid:
     together = "model" if experiment.axis else "operation"
     groups = [_group(list(group), experiment, compared) for _, group in groupby(rows, key=lambda row: row[together])]
     title = f"{experiment.item}: {experiment.title}" if experiment.item else experiment.title
-    return Grid(title, header, groups, _notes(rows, compared))
+    notes = _notes(rows, compared)
+    if rows and not any(row["n"] for row in rows):
+        notes.append(f"There are no runs yet; make them by: arithmos run {experiment.name}")
+    return Grid(title, header, groups, notes)
 
 
 def _group(rows: Sequence[Row], experiment: Experiment, compared: bool) -> list[list[Cell]]:

@@ -1,0 +1,87 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from tests.factories import make_run, make_runs, make_spec
+
+from arithmos.experiments import EXPERIMENTS
+from arithmos.report.run import run_page, spark, spec_page
+from arithmos.spec import model
+from arithmos.store import Store
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "runs")
+
+
+def test_a_spec_and_its_runs(store):
+    spec = make_spec()
+    store.append(make_runs(4, spec))
+    page = spec_page(store, spec.id)
+    assert '"operation": "mul"' in page
+    assert f"4 runs of {spec.id}" in page
+    assert [line.split()[:3] for line in page.splitlines() if "torch" in line] == [
+        ["0", "torch", "yes"],
+        ["1", "torch", "no"],
+        ["2", "torch", "yes"],
+        ["3", "torch", "no"],
+    ]
+
+
+def test_a_spec_of_the_catalogue_without_runs(store):
+    spec = EXPERIMENTS["table-1"].specs[0]
+    assert f"0 runs of {spec.id}" in spec_page(store, spec.id)
+
+
+def test_an_unknown_spec_or_seed(store):
+    with pytest.raises(KeyError, match=r"neither in .*runs nor in the catalogue"):
+        spec_page(store, "0" * 16)
+    store.append(make_runs(1))
+    with pytest.raises(KeyError, match=r"no run of spec .* with seed 7"):
+        run_page(store, make_spec().id, 7)
+
+
+def test_a_run_shows_what_its_verdict_rests_on(store):
+    run = make_run(seed=0, best_test=1.5e-5, solved_at_released=-1, solved_at_corrected=4000, best_step=5000)
+    store.append([run])
+    page = run_page(store, run.spec.id, 0)
+    assert "released   not solved: test error 1.5e-05, threshold 1e-05, never below it" in page
+    assert "corrected  solved: test error 1.5e-05, threshold 2e-05, first below it at step 4,000" in page
+    assert "layer 1, NAU, weight [2 × 4]" in page
+    assert "layer 2, NMU, weight [1 × 2]" in page
+    assert f"{run.best_weights[-1]:.3f}".rstrip("0") in page
+    assert "steps 0 to 5,000" in page
+
+
+@pytest.mark.parametrize("name", ["Linear", "NALU", "GateNALUSeparate", "GatedNAUNMU"])
+def test_every_array_of_a_network_has_its_name(store, name):
+    spec = make_spec(model=name)
+    arrays = {
+        "Linear": ["weight [2 × 4]", "bias [2]", "weight [1 × 2]", "bias [1]"],
+        "NALU": ["add [2 × 4]", "gate [2 × 4]", "add [1 × 2]", "gate [1 × 2]"],
+        "GateNALUSeparate": ["weight [2 × 4]", "add [1 × 2]", "mul [1 × 2]", "gate [1 × 2]"],
+        "GatedNAUNMU": [f"{name} {shape}" for shape in ("[2 × 4]", "[1 × 2]") for name in ("add", "mul", "gate")],
+    }[name]
+    weights = np.arange(100, dtype=np.float32)[: sum(int(np.prod(shape_in(array))) for array in arrays)]
+    store.append([make_run(spec, 0, best_weights=weights)])
+    lines = [line for line in run_page(store, spec.id, 0).splitlines() if line.startswith("layer")]
+    assert [line.split(", ")[-1] for line in lines] == arrays
+
+
+def shape_in(array):
+    return [int(size) for size in array.partition("[")[2].rstrip("]").split(" × ")]
+
+
+def test_an_own_unit_is_one_array(store, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text("from torch import nn\nclass Own(nn.Linear): pass\n")
+    spec = dataclasses.replace(make_spec(), model=model(f"NAU>{file}:Own"))
+    store.append([make_run(spec, 0, best_weights=np.ones(11, np.float32))])
+    assert "parameters [11]" in run_page(store, spec.id, 0)
+
+
+def test_spark():
+    assert spark(np.geomspace(1, 1e7, 8)) == "▁▂▃▄▅▆▇█"
+    assert spark(np.array([np.nan, 0.0])) == "··"
+    assert len(spark(np.ones(200))) == 60

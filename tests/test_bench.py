@@ -1,0 +1,192 @@
+import math
+import os
+import signal
+
+import numpy as np
+import pytest
+from tests.factories import make_run, make_spec
+from torch import nn
+
+from arithmos import bench
+from arithmos.engines import ENGINES, Engines, Refused
+from arithmos.experiments import EXPERIMENTS, Experiment
+from arithmos.spec import MODELS, Layer, Model, as_unit
+from arithmos.store import Store
+
+SPECS = (make_spec(), make_spec("add", "NAU"))
+EXPERIMENT = Experiment(name="small", item="", title="A small experiment", specs=SPECS, seeds=4)
+
+
+class Fake:
+    """An engine that finishes a run a chunk, and refuses what it is told to."""
+
+    def __init__(self, name, refused=()):
+        self.name, self.refused = name, refused
+        self.jobs = []
+
+    def refuses(self, spec):
+        return f"{self.name} does not like {spec.model.name}" if spec.model.name in self.refused else None
+
+    def run(self, jobs, control):
+        self.jobs.extend(jobs)
+        for job in jobs:
+            for seed in job.seeds:
+                if control.stopped():
+                    control.suspend(job.spec, seed, {"step": np.array([seed])})
+                    continue
+                control.advance(job.spec.iterations + 1)
+                yield make_run(job.spec, seed, self.name)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "runs")
+
+
+@pytest.fixture
+def engines(monkeypatch):
+    """The three engines, none of which trains; the fastest is not there."""
+    made = {"cpu": Fake("cpu", refused=("NAU",)), "torch": Fake("torch")}
+
+    def missing():
+        raise RuntimeError("no GPU")
+
+    monkeypatch.setitem(ENGINES, "cuda", missing)
+    monkeypatch.setitem(ENGINES, "torch", lambda: made["torch"])
+    monkeypatch.setattr("arithmos.engines._cpu", lambda threads=None: made["cpu"])
+    return made
+
+
+def planned(store, name="auto", experiments=(EXPERIMENT,)):
+    """Seeds to be made, by engine and model."""
+    todo = bench.plan(experiments, store, Engines(name, say=lambda line: None))
+    return {(engine.name, job.spec.model.name): job.seeds for engine, jobs in todo.jobs for job in jobs}
+
+
+def test_each_spec_goes_whole_to_the_fastest_engine_that_takes_it(store, engines):
+    assert planned(store) == {("cpu", "NMU"): (0, 1, 2, 3), ("torch", "NAU"): (0, 1, 2, 3)}
+
+
+def test_a_spec_stays_with_the_engine_that_began_it(store, engines):
+    store.append([make_run(SPECS[0], 0, "torch"), make_run(SPECS[0], 2, "torch"), make_run(SPECS[0], 1, "cpu")])
+    assert planned(store)[("torch", "NMU")] == (1, 3)
+
+
+def test_what_an_engine_has_made_whole_is_done_wherever_it_was_made(store, engines):
+    store.append([make_run(spec, seed, "cuda") for spec in SPECS for seed in range(4)])
+    assert planned(store) == {}
+
+
+def test_an_engine_asked_for_by_name_makes_its_own_runs(store, engines):
+    store.append([make_run(SPECS[0], seed, "cuda") for seed in range(4)] + [make_run(SPECS[0], 0, "torch")])
+    assert planned(store, "torch") == {("torch", "NMU"): (1, 2, 3), ("torch", "NAU"): (0, 1, 2, 3)}
+    with pytest.raises(Refused, match="engine 'cpu' cannot run this: cpu does not like NAU"):
+        planned(store, "cpu")
+    with pytest.raises(Refused, match="engine 'cuda' cannot run this: no GPU"):
+        planned(store, "cuda")
+
+
+def test_a_spec_that_experiments_share_is_run_once(store, engines):
+    longer = EXPERIMENT.select(models=[MODELS["NMU"]], operations=["mul"], seeds=6)
+    todo = bench.plan([EXPERIMENT, longer], store, Engines("torch"))
+    assert (todo.runs, todo.missing) == (10, 10)
+
+
+def test_the_engine_passed_over_is_named_once(store, engines):
+    lines = []
+    bench.plan([EXPERIMENT, EXPERIMENT], store, Engines(say=lines.append))
+    assert lines == ["not on the cpu engine: cpu does not like NAU"]
+
+
+def test_run_stores_what_is_missing(store, engines):
+    outcome = bench.run([EXPERIMENT], store=store)
+    assert (outcome.runs, outcome.stored, outcome.finished, outcome.stopped, outcome.left) == (8, 0, 8, "", 0)
+    again = bench.run([EXPERIMENT], store=store)
+    assert (again.stored, again.finished) == (8, 0)
+    assert len(store) == 8
+
+
+def test_run_tells_who_watches(store, engines):
+    class Watch(bench.Silent):
+        iterations = runs = 0
+
+        def begin(self, runs, stored, iterations):
+            self.begun = (runs, stored, iterations)
+
+        def advance(self, iterations):
+            self.iterations += iterations
+
+        def finished(self, run):
+            self.runs += 1
+
+    watch = Watch()
+    bench.run([EXPERIMENT], store=store, progress=watch)
+    assert watch.begun == (8, 0, 8 * 5001)
+    assert (watch.iterations, watch.runs) == (8 * 5001, 8)
+
+
+def test_out_of_time(store, engines):
+    outcome = bench.run([EXPERIMENT], store=store, budget_s=-1)
+    assert (outcome.stopped, outcome.finished, outcome.left) == ("out of time", 0, 8)
+    assert len(store.suspended) == 8
+    assert bench.run([EXPERIMENT], store=store, budget_s=math.inf).left == 0
+    assert store.suspended == ()
+
+
+def test_interrupted(store, engines):
+    class Impatient(bench.Silent):
+        def finished(self, run):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    outcome = bench.run([EXPERIMENT], store=store, progress=Impatient())
+    assert (outcome.stopped, outcome.finished, outcome.left) == ("interrupted", 1, 7)
+    assert len(store) == 1
+
+
+def test_the_first_interrupt_is_noted_and_the_second_acts():
+    def interrupt():
+        os.kill(os.getpid(), signal.SIGINT)
+
+    handler = signal.getsignal(signal.SIGINT)
+    with bench.interruptible() as interrupted:
+        assert not interrupted()
+        interrupt()
+        assert interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            interrupt()
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_select_knows_the_experiment_s_own_models_by_name():
+    [part] = bench.select(["ablation"], models=["no R_sparse"])
+    assert {spec.model.name for spec in part.specs} == {"no R_sparse"}
+    [part] = bench.select(["table-1"], models=["NAU>NMU"])
+    assert part.specs == EXPERIMENTS["table-1"].specs[2:]
+
+
+def test_select_tries_a_unit_that_is_not_ours():
+    class Wide(nn.Linear):
+        def __init__(self, in_features, out_features):
+            super().__init__(in_features, out_features + 1)
+
+    with pytest.raises(ValueError, match=r"must give 3 rows of 1 output for 3 rows of 4 inputs, got \(3, 2\)"):
+        bench.select(["table-1"], models=[Model("wide", (Layer("NAU"), Layer(as_unit(Wide))))])
+
+
+def test_estimate(store, engines):
+    engines["cpu"].refused = ()
+    store.append([make_run(SPECS[0], seed, "torch", elapsed_s=10.0) for seed in range(2)])
+    todo = bench.plan([EXPERIMENT], store, Engines("torch"))
+    frame = bench.estimate(todo, bench.clock(store, [EXPERIMENT]))
+    [row] = frame.to_dict("records")
+    assert (row["engine"], row["runs"], row["iterations"]) == ("torch", 6, 6 * 5001)
+    assert row["seconds"] == pytest.approx(2 * 10 + 4 * 10)
+
+
+def test_catalogue(store, engines):
+    spec = EXPERIMENTS["table-1"].specs[0]
+    store.append([make_run(spec, seed, "torch") for seed in range(100)])
+    frame = bench.catalogue(store, engine="torch").set_index("name")
+    assert list(frame.index) == list(EXPERIMENTS)
+    assert (frame.loc["table-1", "runs"], frame.loc["table-1", "stored"]) == (300, 100)
+    assert (frame["seconds"] > 0).all()

@@ -1,0 +1,352 @@
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.factories import make_run
+
+from arithmos import __version__, bench
+from arithmos.cli import main
+from arithmos.engines import ENGINES
+from arithmos.experiments import EXPERIMENTS
+from arithmos.store import Store
+
+OWN_UNIT = """
+import torch
+from torch import nn
+
+
+class Own(nn.Module):
+    def __init__(self, in_features, out_features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(out_features, in_features))
+
+    def forward(self, x):
+        return (self.weight * x.unsqueeze(-2) + 1 - self.weight).prod(-1)
+
+
+class Wrong(Own):
+    def forward(self, x):
+        return x
+
+
+class Narrow(Own):
+    def __init__(self, features):
+        super().__init__(features, 1)
+"""
+
+SHORT = ["--engine", "torch", "--models", "NMU", "--iterations", "20", "--seeds", "2"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Every command runs in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+
+def arithmos(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+def complaint(*arguments, status):
+    """What a command says on stderr, which is one line, before it ends with this status."""
+    done = arithmos(*arguments)
+    assert done.exit_code == status, done.output
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert done.stdout == ""
+    return lines[0]
+
+
+def every_command(group=main, path=()):
+    yield path, group
+    for name, command in getattr(group, "commands", {}).items():
+        yield from every_command(command, (*path, name))
+
+
+def test_golden_help(golden):
+    golden("help.txt", arithmos("--help").stdout)
+
+
+@pytest.mark.parametrize("path", [path for path, _ in every_command()], ids=" ".join)
+def test_every_help_has_an_example(path):
+    done = arithmos(*path, "--help")
+    assert done.exit_code == 0
+    examples = done.stdout.partition("Examples:\n")[2].splitlines()
+    assert examples
+    assert all(line.strip().startswith(" ".join(["arithmos", *path])) for line in examples)
+
+
+def test_no_command_is_a_question_for_help():
+    assert arithmos().stdout == arithmos("--help").stdout
+    assert arithmos("store").stdout == arithmos("store", "--help").stdout
+
+
+def test_version():
+    assert __version__ in arithmos("--version").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["tabel"], "no command 'tabel'; did you mean 'table'?"),
+        (["store", "pakc"], "no command 'pakc'; did you mean 'pack'?"),
+        (["run", "--modle", "NMU"], "--models"),
+        (["run"], "Missing argument"),
+        (["run", "tabel-1"], "unknown experiment 'tabel-1'; did you mean 'table-1'?"),
+        (["table", "tabel-1"], "unknown experiment 'tabel-1'; did you mean 'table-1'?"),
+        (["show", "tabel-1"], "unknown experiment 'tabel-1'; did you mean 'table-1'?"),
+        (["show", "0" * 16], "neither in runs nor in the catalogue"),
+        (["show", "0" * 16, "3"], "no run of spec '0000000000000000' with seed 3"),
+        (["run", "table-1", "--models", "NMUU"], "unknown model 'NMUU'; did you mean 'NMU'?"),
+        (["run", "table-1", "--models", "NAU>NMUU"], "unknown unit 'NMUU'; did you mean 'NMU'?"),
+        (["run", "table-2", "--ops", "mull"], "table-2 has no operation 'mull'; did you mean 'mul'?"),
+        (["run", "table-1", "--ops", "add"], "table-1 has no operation 'add'; it has mul"),
+        (["run", "table-1", "--seeds", "0"], "seeds must be at least 1, got 0"),
+        (["run", "table-1", "--seeds", "many"], "'many' is not a valid integer"),
+        (["run", "table-1", "--iterations", "-1"], "iterations must be a whole number from 0 to 2^32 - 1, got -1"),
+        (["run", "table-1", "--jobs", "0"], "--jobs"),
+        (["run", "table-1", "--engine", "gpu"], "auto"),
+        (["run", "table-1", "--budget", "9"], "'9' is no duration; write 90s, 9m or 1h30m"),
+        (["run", "table-1", "--budget", ""], "'' is no duration"),
+        (["run", "table-1", "--budget", "1.2.3h"], "'1.2.3h' is no duration"),
+        (["table", "table-1", "--format", "xml"], "markdown"),
+        (["table", "table-1", "--criterion", "strict"], "corrected"),
+        (["run", "table-1", "--models", "NAU>none.py:Own"], "there is no file 'none.py'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_is_asked_wrongly_is_answered_in_a_line(arguments, hint):
+    line = complaint(*arguments, status=2)
+    assert line.startswith("arithmos: ")
+    assert hint in line
+
+
+@pytest.mark.parametrize(
+    ("attribute", "hint"),
+    [
+        ("Other", "'Other' is no nn.Module class or Unit of"),
+        ("Wrong", "must give 3 rows of 1 output for 3 rows of 4 inputs, got (3, 2)"),
+        ("Narrow", "fails on a batch of 3 rows of 4 inputs: TypeError"),
+    ],
+)
+def test_an_own_unit_that_cannot_run(attribute, hint):
+    Path("own.py").write_text(OWN_UNIT)
+    assert hint in complaint("run", "table-1", "--models", f"NAU>own.py:{attribute}", status=2)
+
+
+def test_an_own_file_that_does_not_load():
+    Path("broken.py").write_text("import nothing_of_this_name\n")
+    assert "does not load: ModuleNotFoundError" in complaint("run", "table-1", "--models", "broken.py:A", status=2)
+
+
+def test_a_store_below_a_file():
+    Path("file").touch()
+    assert "choose a folder" in complaint("run", "table-1", *SHORT, "--store", "file", status=1)
+    assert "choose a folder" in complaint("run", "table-1", *SHORT, "--store", "file/runs", status=1)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_store(tmp_path):
+    (tmp_path / "runs").mkdir(mode=0o500)
+    assert "cannot write to the store (Permission denied)" in complaint("run", "table-1", *SHORT, status=1)
+
+
+def test_a_full_store(monkeypatch):
+    def full(descriptor, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("arithmos.store._part.os.write", full)
+    line = complaint("run", "table-1", *SHORT, status=1)
+    assert "cannot write to the store (No space left on device); free some space there and start again" in line
+
+
+def test_an_engine_that_is_not_there(monkeypatch):
+    def missing():
+        raise ImportError("the cuda engine needs cuda-core")
+
+    monkeypatch.setitem(ENGINES, "cuda", missing)
+    line = complaint("run", "table-1", "--engine", "cuda", status=2)
+    assert "engine 'cuda' cannot run this: the cuda engine needs cuda-core" in line
+
+
+def test_an_engine_that_refuses():
+    Path("own.py").write_text(OWN_UNIT)
+    line = complaint("run", "table-1", "--engine", "cpu", "--models", "NAU>own.py:Own", status=2)
+    assert "engine 'cpu' cannot run this" in line
+
+
+def test_a_run_its_table_and_its_resumption():
+    done = arithmos("run", "table-1", *SHORT)
+    assert done.exit_code == 0, done.output
+    assert "×   NMU    torch   2     0% +66% −0%" in done.stdout
+    assert "2 runs made in" in done.stdout
+    assert len(Store("runs")) == 2
+    again = arithmos("run", "table-1", *SHORT)
+    assert again.stdout.splitlines()[-1] == "nothing to do: all 2 runs are in runs"
+    more = arithmos("run", "table-1", *SHORT[:-1], "3")
+    assert "1 runs made in" in more.stdout
+    assert len(Store("runs")) == 3
+
+
+def test_an_own_unit_from_outside_the_package(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "own.py").write_text(OWN_UNIT)
+    model = ["--models", "NAU>mine/own.py:Own", "--models", "NMU,NAU>NAU"]
+    options = [*model, "--ops", "mul", "--iterations", "10", "--seeds", "1", "--engine", "torch"]
+    done = arithmos("run", "table-2", *options)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(arithmos("table", "table-2", *options[:-2], "--format", "json").stdout)
+    assert [(row["model"], row["label"], row["n"]) for row in rows] == [
+        ("NAU>mine/own.py:Own", "NAU>Own", 1),
+        ("NMU", "NMU", 1),
+        ("NAU", "NAU", 1),
+    ]
+
+
+def test_a_dry_run_runs_nothing():
+    done = arithmos("run", "table-1", "table-2", "--engine", "torch", "--dry-run")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "1400 of 1400 runs to make, 0 stored"
+    assert lines[4].split()[:3] == ["torch", "1400", "5.6·10⁹"]
+    assert not Path("runs").exists()
+    store_runs("table-1", n=100)
+    assert "1100 of 1400 runs to make, 300 stored" in arithmos("run", "table-1", "table-2", "--dry-run").stdout
+    assert arithmos("run", "table-1", "--dry-run").stdout == "0 of 300 runs to make, 300 stored\n"
+
+
+def store_runs(name, n, **changes):
+    Store("runs").append(make_run(spec, seed, **changes) for spec in EXPERIMENTS[name].specs for seed in range(n))
+
+
+def test_table_as_json():
+    store_runs("table-1", n=4)
+    rows = json.loads(arithmos("table", "table-1", "--format", "json").stdout)
+    assert [(row["operation"], row["model"], row["n"], row["k"], row["success_rate"]) for row in rows] == [
+        ("mul", "NACMul", 4, 2, 0.5),
+        ("mul", "NALU", 4, 2, 0.5),
+        ("mul", "NMU", 4, 2, 0.5),
+    ]
+    assert [row["published_k"] for row in rows] == [13, 26, 94]
+
+
+def test_table_of_an_empty_store_says_how_to_fill_it():
+    assert "arithmos run table-1" in arithmos("table", "table-1").stdout
+
+
+def test_list():
+    store_runs("table-1", n=100)
+    rows = json.loads(arithmos("list", "--format", "json").stdout)
+    assert [row["name"] for row in rows] == list(EXPERIMENTS)
+    assert (rows[0]["runs"], rows[0]["stored"], rows[0]["seconds"]) == (300, 300, 0)
+    assert (rows[1]["runs"], rows[1]["stored"]) == (1100, 0)
+    assert rows[1]["seconds"] > 0
+    shown = arithmos("list").stdout.splitlines()
+    assert shown[4].split()[-1] == "done"
+
+
+def test_models():
+    rows = json.loads(arithmos("models", "--format", "json").stdout)
+    nmu = next(row for row in rows if row["model"] == "NMU")
+    assert nmu["layers"] == "NAU>NMU"
+    assert nmu["regularizer"] == "10 from 1,000,000 to 2,000,000"
+    assert nmu["engines"].endswith("torch")
+
+
+def test_show():
+    spec = EXPERIMENTS["table-1"].specs[2]
+    assert spec.id in arithmos("show", "table-1").stdout
+    store_runs("table-1", n=2)
+    assert f"2 runs of {spec.id} in runs" in arithmos("show", spec.id).stdout
+    assert "layer 2, NMU, weight [1 × 2]" in arithmos("show", spec.id, "1").stdout
+
+
+def test_store_info_merge_pack_and_check():
+    for n in (1, 2, 3):
+        store_runs("table-1", n=n)
+    assert "9 runs of 3 specs in runs: 3 files" in arithmos("store", "info").stdout
+    assert "9 runs came to other, which has 9" in arithmos("store", "merge", "runs", "--store", "other").stdout
+    assert arithmos("store", "pack").stdout == "3 files became 1\n"
+    assert arithmos("store", "check").stdout == "9 runs are sound, 0 files are not\n"
+    assert "there is no store to merge: none" in complaint("store", "merge", "none", status=1)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_damaged_file_is_named():
+    store_runs("table-1", n=1)
+    store_runs("table-1", n=2)
+    part = next(Path("runs").glob("part-*"))
+    part.write_bytes(part.read_bytes()[:-1])
+    done = arithmos("store", "check")
+    assert done.exit_code == 1
+    assert f"set aside: {part.name}: damaged" in done.stdout
+    shown = arithmos("table", "table-1")
+    assert shown.exit_code == 0
+    assert part.name in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("9m", 540), ("1h30m", 5400), ("1.5h", 5400), ("0s", 0)])
+def test_budget(monkeypatch, text, seconds):
+    given = {}
+
+    def run(parts, **options):
+        given.update(options)
+        return bench.Outcome(runs=300, stored=10, finished=20, stopped="out of time", elapsed_s=seconds)
+
+    monkeypatch.setattr(bench, "run", run)
+    done = arithmos("run", "table-1", "--budget", text)
+    assert given["budget_s"] == seconds
+    assert done.exit_code == 0
+    assert "out of time: 30 of 300 runs are in runs, 270 to go" in done.stdout
+    assert done.stdout.splitlines()[-1] == f"  arithmos run table-1 --budget {text}"
+
+
+def test_an_interrupt_says_how_to_go_on(monkeypatch):
+    outcome = bench.Outcome(runs=300, stored=10, finished=20, stopped="interrupted", elapsed_s=1)
+    monkeypatch.setattr(bench, "run", lambda parts, **options: outcome)
+    done = arithmos("run", "table-1", "--models", "NAU>NMU")
+    assert done.exit_code == 130
+    assert done.stdout.splitlines()[-1] == "  arithmos run table-1 --models 'NAU>NMU'"
+
+
+def test_an_impatient_interrupt(monkeypatch):
+    def interrupted(parts, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bench, "run", interrupted)
+    assert complaint("run", "table-1", status=130) == "arithmos: interrupted"
+
+
+def test_ctrl_c_keeps_what_is_under_way():
+    command = [sys.executable, "-m", "arithmos", "run", "table-1", "--engine", "torch", "--models", "NMU"]
+    options = ["--seeds", "2", "--iterations", "3000"]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def interrupt():
+        while process.poll() is None and not Path("runs").exists():
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    out, err = process.communicate(timeout=300)
+    assert "Traceback" not in err, err
+    if process.returncode == 0:
+        pytest.skip("it had finished before it was interrupted")
+    assert process.returncode == 130, err
+    assert "interrupted: 0 of 2 runs are in runs, 2 to go" in out
+    assert len(Store("runs").suspended) == 2
+
+
+def test_python_m_without_the_bench_extra():
+    script = "import sys; sys.modules['click'] = None; from arithmos.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "arithmos: the command line needs click, which is not installed; install arithmos[bench]\n"

@@ -1,0 +1,66 @@
+import io
+
+import pytest
+from rich.console import Console
+from tests.factories import make_run
+
+from arithmos import progress
+from arithmos.progress import Watch, duration
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time that goes when it is told to."""
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_lines_where_there_is_no_terminal(clock):
+    out = io.StringIO()
+    with Watch(Console(file=out, width=200)) as watch:
+        watch.begin(runs=5, stored=1, iterations=100_000)
+        for _ in range(25):
+            clock[0] += 1
+            watch.advance(2_000)
+        watch.finished(make_run(seed=0))
+        watch.finished(make_run(seed=1))
+        clock[0] += 10
+        watch.advance(10_000)
+    assert out.getvalue().splitlines() == [
+        "1 of 5 runs, 2.0k iterations/s, 40 s left, 0 solved",
+        "1 of 5 runs, 2.0k iterations/s, 30 s left, 0 solved",
+        "3 of 5 runs, 1.7k iterations/s, 23 s left, 1 solved",
+    ]
+
+
+def test_a_bar_in_a_terminal_and_lines_above_it():
+    out = io.StringIO()
+    console = Console(file=out, width=120, force_terminal=True, color_system=None)
+    with Watch(console) as watch:
+        watch.begin(runs=2, stored=0, iterations=1_000)
+        watch.say("a kernel is being compiled [cpu]")
+        watch.advance(500)
+        watch.finished(make_run(seed=0))
+        watch._bar.refresh()
+    shown = out.getvalue()
+    assert "a kernel is being compiled [cpu]" in shown
+    assert "1 of 2 runs" in shown
+    assert "1 solved" in shown
+
+
+def test_nothing_was_done_yet(clock):
+    out = io.StringIO()
+    watch = Watch(Console(file=out, width=200))
+    watch.begin(runs=1, stored=0, iterations=10)
+    clock[0] += 11
+    watch.advance(0)
+    assert out.getvalue() == "0 of 1 runs, 0 iterations/s, unknown left, 0 solved\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.0, "1 s"), (89, "89 s"), (90, "2 min"), (3600, "60 min"), (7200, "2 h 0 min"), (86400 * 3, "3 d 0 h")],
+)
+def test_duration(seconds, words):
+    assert duration(seconds) == words
