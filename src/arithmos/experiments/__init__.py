@@ -3,6 +3,8 @@
 from ..nn._unit import Catalogue
 from . import as_written, madsen2020
 from .experiment import Experiment as Experiment
+from .finding import Finding as Finding
+from .finding import findings as findings
 from .surfaces import SURFACES as SURFACES
 from .surfaces import Surface as Surface
 

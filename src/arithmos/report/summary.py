@@ -41,13 +41,13 @@ def summarize(store: Store, experiment: Experiment, *, criterion: Criterion = "r
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
     cells = judged(store, experiment, criterion)
-    printed = _published(experiment)
+    printed = published_cells(experiment)
     rows = []
     for spec in experiment.specs:
         cell = cells.get(spec.id, Judged())
-        row = _describe(spec, experiment.axis) | {"criterion": criterion} | _measure(cell)
+        row = describe(spec, experiment.axis) | {"criterion": criterion} | _measure(cell)
         if printed:
-            row |= _beside(cell, printed.get(_key(row, experiment.axis), {}))
+            row |= _beside(cell, printed.get(cell_key(row, experiment.axis), {}))
         rows.append(row)
     frame = pd.DataFrame(rows)
     counts = ["n", "k", "ended_early", *[name for name in ("published_n", "published_k") if name in frame]]
@@ -70,7 +70,8 @@ def operation(spec: Spec) -> str:
     return spec.task.operation if isinstance(spec.task, Arithmetic) else ""
 
 
-def _describe(spec: Spec, axis: str) -> dict[str, Any]:
+def describe(spec: Spec, axis: str) -> dict[str, Any]:
+    """What names a row: operation, model, its label, the place on the axis if there is one, and the spec."""
     row: dict[str, Any] = {"operation": operation(spec), "model": spec.model.name, "label": spec.model.label}
     return row | ({axis: axis_value(spec, axis)} if axis else {}) | {"spec_id": spec.id}
 
@@ -91,15 +92,16 @@ def _columns(name: str, interval: Interval) -> dict[str, float]:
     return {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 
-def _published(experiment: Experiment) -> dict[tuple[Any, ...], dict[str, Any]]:
+def published_cells(experiment: Experiment) -> dict[tuple[Any, ...], dict[str, Any]]:
     """Published values by operation and model, or by model and place on the axis."""
     if not experiment.published:
         return {}
     rows = published.load(experiment.published).to_dict("records")
-    return {_key(row, "x" if experiment.axis else ""): {str(name): row[name] for name in row} for row in rows}
+    return {cell_key(row, "x" if experiment.axis else ""): {str(name): row[name] for name in row} for row in rows}
 
 
-def _key(row: Mapping[Any, Any], axis: str) -> tuple[Any, ...]:
+def cell_key(row: Mapping[Any, Any], axis: str) -> tuple[Any, ...]:
+    """What finds the published neighbour of a row: model and place on the axis, or model and operation."""
     return (row["model"], row[axis]) if axis else (row["model"], row["operation"])
 
 

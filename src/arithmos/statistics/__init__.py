@@ -9,6 +9,12 @@ from .location import median as median
 from .location import median_prediction as median_prediction
 from .location import student_t as student_t
 from .multiple import benjamini_hochberg as benjamini_hochberg
+from .prediction import fixed_variance_mean as fixed_variance_mean
+from .prediction import latest as latest
+from .prediction import median_p as median_p
+from .prediction import prediction_p as prediction_p
+from .prediction import unseen as unseen
+from .ranks import rank_sum as rank_sum
 from .rates import fisher_exact as fisher_exact
 from .rates import rate_difference as rate_difference
 from .rates import wilson as wilson

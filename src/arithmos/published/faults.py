@@ -1,0 +1,106 @@
+"""How exact a published number is, and what is known to be wrong with it; README.md here has the whole story."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+SEEDS_OF_FIGURES = 50
+"""Seeds behind a point of a figure, as stated; a point with more runs has second logs of some of them."""
+
+RESOLUTION: Mapping[str, tuple[float, float]] = {
+    "figure_hidden_size": (210, 1e-5),
+    "figure_input_range": (190, 1.2e-7),
+    "figure_input_size": (520, 1.1e-5),
+    "figure_subset_ratio": (180, 1e-7),
+    "figure_overlap_ratio": (160, 8e-7),
+    "figure_ablation_hidden_size": (170, 1e-5),
+    "figure_regularizer_add": (66, 1.3e-5),
+    "figure_regularizer_sub": (0.25, 1.3e-5),
+    "figure_regularizer_mul": (100, 3e-8),
+    "figure_mnist_product": (14, 1.5e-5),
+    "figure_mnist_product_no_Rz": (14, 1.5e-5),
+    "figure_mnist_sum": (3.6, 5e-6),
+    "figure_mnist_sum_no_Rz": (3.6, 5e-6),
+}
+"""Half the grid of a drawing, in solved-at steps and in sparsity errors."""
+
+_OPTIMIZER = 0.01
+"""What the released optimizer leaves of a mean on a flat likelihood, as a share of it."""
+
+_SMALLEST_HALF = 1.78e-5
+"""Halved sparsity errors are above this: the fit that halves gave no standard error below."""
+
+
+def error(name: str, measure: str, value: float) -> float:
+    """How far a published number may be from what the released code computed.
+
+    Tables round to two digits. Points of figures are read to twice the half grid of the drawing; a sparsity error
+    below two and a half of it is written as 0.
+
+    Args:
+        name: of the table or figure.
+        measure: "solved_at_median", "solved_at_mean" or "sparsity_mean".
+        value: the number.
+
+    Example:
+        >>> error("table_static", "solved_at_median", 2.8e6), error("figure_input_size", "sparsity_mean", 0.0)
+        (50000.0, 2.75e-05)
+    """
+    if name in RESOLUTION:
+        half_grid = RESOLUTION[name][measure == "sparsity_mean"]
+        read = 2.5 * half_grid if value == 0 else 2 * half_grid
+    else:
+        read = 0.5 * 10.0 ** (math.floor(math.log10(value)) - 1)
+    return read + (_OPTIMIZER * value if measure == "solved_at_mean" else 0)
+
+
+def readings(value: float, k: int) -> tuple[bool, ...]:
+    """Whether a published sparsity error is half of a mean: (True,), (False,), or both if it cannot be known.
+
+    Args:
+        value: the number.
+        k: solved runs behind it.
+
+    Example:
+        >>> readings(0.23, 100), readings(4.2e-7, 98), readings(3.2e-5, 100)
+        ((True,), (False,), (True, False))
+    """
+    if k < 2 or value > 0.25 or value < _SMALLEST_HALF:  # half of an error of at most ½ is at most ¼
+        return (False,)
+    return (True,) if value > 2 * _SMALLEST_HALF else (True, False)
+
+
+def fault(name: str, measure: str, row: Mapping[str, Any]) -> str:
+    """What is known to be wrong with one published number, in a line; empty if it is what its name says.
+
+    That no mean is a sample mean, and that sparsity errors above 3.6·10⁻⁵ are halved, goes for all of them and is not
+    repeated.
+
+    Args:
+        name: of the table or figure.
+        measure: which number of the cell.
+        row: the cell or point, as `load` has it.
+    """
+    k, n, value = int(row["k"]), int(row["n"]), row[measure]
+    figure = name in RESOLUTION and "mnist" not in name
+    faults = []
+    if measure == "success_rate" and figure and n < SEEDS_OF_FIGURES:
+        faults.append(f"{n} runs of {SEEDS_OF_FIGURES} stated")
+    if measure == "success_rate" and figure and n > SEEDS_OF_FIGURES:
+        better = f", so {k}/{SEEDS_OF_FIGURES} is the better rate" if k <= SEEDS_OF_FIGURES else ""
+        faults.append(f"{n - SEEDS_OF_FIGURES} second logs of the same seeds{better}")
+    if measure in ("solved_at_mean", "sparsity_mean"):
+        if k == 1:
+            faults.append("a single run")
+        elif math.isnan(row[f"{measure}_low"]):
+            faults.append("no interval" if figure else "its interval is printed as NaN")
+    if measure == "sparsity_mean":
+        if value == 0:
+            faults.append("below the grid of the drawing")
+        elif k > 1 and len(readings(value, k)) > 1:
+            faults.append("a mean or half of one")
+        elif k > 1 and value > 0.25:
+            faults.append("a whole mean, unlike its neighbours")
+        if str(row["model"]) in ("Linear", "ReLU", "ReLU6"):
+            faults.append("errors above ½ were cut to ½")
+    return "; ".join(faults)

@@ -1,0 +1,139 @@
+"""Is a printed number what our values would lead one to expect? Tests against numbers whose own values are not known.
+
+All rest on one assumption, that both sets of values come from one distribution, whatever it is. Then, of N values at
+hand and n unseen ones, every interleaving is as likely as any other: an unseen value falls into each of the N + 1 gaps
+between ours with equal chance, the first and the last gap included, and those that follow pile up as in Pólya's urn.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special, stats
+
+from .interval import sample
+
+DRAWS = 2500
+"""Unseen samples that are drawn: enough for a p-value of 0.0008."""
+
+_NEWTON_STEPS = 30
+
+Floats = NDArray[np.float64]
+
+
+def median_p(x: ArrayLike, printed: float, n: int, error: float = 0.0) -> float:
+    """Two-sided p-value of a printed median of n unseen values.
+
+    It is 2α for the smallest α at which `printed` leaves the interval of `median_prediction` of level 1 − 2α.
+
+    Args:
+        x: the values at hand.
+        printed: the median of the unseen values.
+        n: how many there were.
+        error: how far the printed number may be from the true one.
+
+    Example:
+        >>> round(median_p(range(1, 101), 36, 100), 3), median_p(range(1, 101), 36, 100, error=20)
+        (0.05, 1.0)
+    """
+    x = sample(x)
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    if not x.size:
+        return math.nan
+    sides = []
+    for values, value in ((x, printed), (-x, -printed)):
+        r = int(np.count_nonzero(values <= value + error)) + 1  # the lowest of ours that is surely above it
+        below = stats.betabinom.sf((n + 1) // 2 - 1, n, r, x.size + 1 - r) if r <= x.size else 1.0
+        sides.append(float(below))
+    return min(1.0, 2 * min(sides))
+
+
+def unseen(x: ArrayLike, n: int, low: float, high: float, seed: int = 0) -> Floats:
+    """Samples of n unseen values, `[DRAWS, n]`: each uniform within the gap of ours that it falls into.
+
+    Args:
+        x: the values at hand.
+        n: how many values an unseen sample has.
+        low, high: where the first gap begins and the last one ends, unless values of ours lie beyond.
+        seed: one seed gives one set of samples.
+    """
+    x = np.sort(sample(x))
+    if not x.size or n < 1:
+        raise ValueError(f"x must hold a value and n be at least 1, got {x.size} values and n = {n}")
+    edges = np.concatenate([[min(low, x[0])], x, [max(high, x[-1])]])
+    gap = _urn(x.size + 1, n, seed)
+    place = np.random.default_rng(seed).random(gap.shape)
+    drawn: Floats = edges[gap] + place * np.diff(edges)[gap]
+    return drawn
+
+
+@lru_cache(maxsize=16)
+def _urn(gaps: int, n: int, seed: int) -> NDArray[np.intp]:
+    """Gaps that n values fall into, one after the other, `[DRAWS, n]`: a gap anew, or that of a value before."""
+    rng, rows = np.random.default_rng(seed), np.arange(DRAWS)
+    picked = np.empty((DRAWS, n), np.intp)
+    for j in range(n):
+        ball = rng.integers(gaps + j, size=DRAWS)
+        picked[:, j] = np.where(ball < gaps, ball, picked[rows, np.maximum(ball - gaps, 0)])
+    return picked
+
+
+def prediction_p(predicted: ArrayLike, printed: float, error: float = 0.0) -> float:
+    """Two-sided p-value of a printed number among those of unseen samples.
+
+    Args:
+        predicted: the number that each unseen sample gives.
+        printed: the number.
+        error: how far it may be from the true one.
+
+    Example:
+        >>> prediction_p(range(99), 10)
+        0.24
+    """
+    predicted = sample(predicted, "predicted")
+    below = np.count_nonzero(predicted <= printed + error)
+    above = np.count_nonzero(predicted >= printed - error)
+    return min(1.0, 2 * (1 + int(min(below, above))) / (1 + predicted.size))
+
+
+def fixed_variance_mean(x: Floats) -> Floats:
+    """Mean of a gamma distribution whose variance is the sample variance, by maximum likelihood along the last axis.
+
+    What `gamma_mean_as_released` comes near to by steps, for many samples at once. With k = μ²/s² it is the root in μ
+    of 2 (ln k − ψ(k) + mean ln x − ln μ) − x̄/μ + 1.
+
+    Args:
+        x: samples of two positive values at least.
+    """
+    mean, variance, log = x.mean(axis=-1), x.var(axis=-1, ddof=1), np.log(x).mean(axis=-1)
+    variance = np.maximum(variance, 1e-12 * mean**2)  # equal values: the mean itself
+    t = np.log(mean)
+    for _ in range(_NEWTON_STEPS):
+        k = np.exp(2 * t) / variance
+        ratio = mean * np.exp(-t)
+        value = 2 * (np.log(k) - special.psi(k) + log - t) - ratio + 1
+        slope = 4 * (1 - k * special.zeta(2, k)) - 2 + ratio
+        step = np.clip(-value / np.minimum(slope, -0.5), -0.5, 0.5)
+        t = t + step
+        if np.abs(step).max(initial=0.0) < 1e-4:
+            break
+    found: Floats = np.exp(t)
+    return found
+
+
+def latest(mean: float, half_width: float, n: int) -> float:
+    """The largest value that can be behind a mean and its interval by `gamma_mean_as_released`.
+
+    Of n values none is more than s√n away from their mean, and the interval tells s: it reaches 1.96 μ/√n · c to either
+    side, where c is between 0.7 and 1 times s/μ while that is small, and goes to ½ as it grows. From c = 0.45 on
+    nothing is known.
+
+    Args:
+        mean: the printed mean.
+        half_width: half the width of its 95 % interval; NaN if there is none.
+        n: how many values there were.
+    """
+    c = half_width * math.sqrt(n) / (1.96 * mean)
+    return mean * (1 + c / 0.7 * math.sqrt(n)) if c < 0.45 else math.inf
