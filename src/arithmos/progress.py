@@ -100,7 +100,7 @@ def duration(seconds: float) -> str:
 
     Example:
         >>> [duration(s) for s in (0.4, 12, 600, 5400, 200_000)]
-        ['1 s', '12 s', '10 min', '1 h 30 min', '2 d 7 h']
+        ['1 s', '12 s', '10 min', '1 h 30 min', '2 d 8 h']
     """
     minutes, hours = round(seconds / 60), round(seconds / 3600)
     if seconds < 90:
