@@ -86,7 +86,7 @@ def _verdict(row: Row) -> Iterator[str]:
 
 def _curves(row: Row) -> Iterator[str]:
     steps = np.asarray(row["curve_step"])
-    yield f"Learning curves, logarithmic both ways, steps {steps[0]:,} to {steps[-1]:,}"
+    yield f"Learning curves on a logarithmic scale, steps {steps[0]:,} to {steps[-1]:,}"
     for name in ("validation", "test", "sparsity"):
         values = np.asarray(row[f"curve_{name}"], np.float64)
         known = values[np.isfinite(values) & (values > 0)]
@@ -112,13 +112,18 @@ def spark(values: NDArray[np.float64], width: int = _WIDTH) -> str:
 
 
 def _weights(row: Row) -> Iterator[str]:
-    weights = np.asarray(row["best_weights"])
+    for name, values in matrices(row):
+        yield f"{name} [{' × '.join(map(str, values.shape))}]"
+        yield np.array2string(values, precision=3, suppress_small=True, max_line_width=100, threshold=2000)
+
+
+def matrices(row: Row) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    """The effective weights of a stored run at its best record, by name: matrices, biases, gates."""
+    weights = np.asarray(row["best_weights"], np.float32)
     position = 0
     for name, shape in _arrays(row, weights.size):
-        values = weights[position : position + math.prod(shape)].reshape(shape)
-        position += values.size
-        yield f"{name} [{' × '.join(map(str, shape))}]"
-        yield np.array2string(values, precision=3, suppress_small=True, max_line_width=100, threshold=2000)
+        yield name, weights[position : position + math.prod(shape)].reshape(shape)
+        position += math.prod(shape)
 
 
 def _arrays(row: Row, size: int) -> list[tuple[str, tuple[int, ...]]]:
