@@ -8,7 +8,8 @@ __device__ __noinline__ float mean_squared_error(const float4* inputs, const flo
     double total = 0.0;
     for (int row = threadIdx.x; row < rows; row += THREADS) {
         Sums sums;
-        aggregate_rest<0, 1>(weights, 0, [=](int j) { return inputs[(i64)j * rows + row]; }, sums);
+        aggregate_rest<0, 1>(
+            weights, 0, [=](int j) { return inputs[(i64)j * rows + row]; }, [](int, const float4& x) { return log4(x); }, sums);
         float z[First::out];
         complete(sums, parameters, z);
         float y[OUTPUTS];

@@ -7,7 +7,7 @@
 
 // What a thread finds where in the block's shared memory.
 struct Shared {
-    float* batch;       // [i, PITCH]
+    float* batch;       // [i, PITCH], then perhaps their logarithms
     float* deltas;      // [DELTAS, TILE]
     float* weights;     // effective: matrices as [o, stride], then gates
     float* parameters;  // raw, in the order of the network
@@ -59,32 +59,37 @@ __device__ __forceinline__ float first_half(const Settings& c, const Shared& s, 
     const u32 row = tile * TILE + b;
     Sums sums;
     float target[OUTPUTS];
-    const auto keep = [&](int j, const float4& x) {
+    const auto keep = [&](int j, const float4& x, int from) {
+        float* at = s.batch + from + 4 * j * PITCH + b;
 #pragma unroll
-        for (int k = 0; k < 4; ++k) s.batch[(4 * j + k) * PITCH + b] = part(x, k);
+        for (int k = 0; k < 4; ++k) at[k * PITCH] = part(x, k);
         return x;
     };
+    const auto keep_logs = [&](int j, const float4& x) { return KEEP_LOGS ? keep(j, log4(x), LOGS) : log4(x); };
     if constexpr (RANGE == ROWS) {
-        const u64 scaled = (u64)Stream(seed, ROWS_STREAM, row, t)(0).a * c.row_count;
-        const u32 chosen = high(scaled);
+        const u32 chosen = wide(Stream(seed, ROWS_STREAM, row, t)(0).a, c.row_count).high;
         const float4* from = c.rows + (i64)chosen * COLUMNS;
-        aggregate_tile<0, SPLIT>(s.weights, split, [&](int j) { return keep(j, from[j]); }, sums);
+        aggregate_tile<0, SPLIT>(s.weights, split, [&](int j) { return keep(j, from[j], 0); }, keep_logs, sums);
 #pragma unroll
         for (int o = 0; o < OUTPUTS; ++o) target[o] = c.rows_t[(i64)chosen * OUTPUTS + o];
     } else {
         const Stream stream(seed, TRAIN_STREAM, row, t);
-        aggregate_tile<0, SPLIT>(s.weights, split, [&](int j) {
+        const auto draw = [&](int j) {
             const Words words = stream(j);
             return keep(j, make_float4(number<RANGE>(words.a, c.width, c.low), number<RANGE>(words.b, c.width, c.low),
-                                       number<RANGE>(words.c, c.width, c.low), number<RANGE>(words.d, c.width, c.low)));
-        }, sums);
+                                       number<RANGE>(words.c, c.width, c.low), number<RANGE>(words.d, c.width, c.low)), 0);
+        };
+        aggregate_tile<0, SPLIT>(s.weights, split, draw, keep_logs, sums);
         if constexpr (SPLIT > 1) __syncwarp();
         target[0] = arithmetic_target(c, s.batch, begin, b, split);
     }
-    aggregate_rest<OUT_TILE, SPLIT>(s.weights, split, [&](int j) {
-        const float* x = s.batch + 4 * j * PITCH + b;
+    const auto again = [&](int j, int from) {
+        const float* x = s.batch + from + 4 * j * PITCH + b;
         return make_float4(x[0], x[PITCH], x[2 * PITCH], x[3 * PITCH]);
-    }, sums);
+    };
+    aggregate_rest<OUT_TILE, SPLIT>(
+        s.weights, split, [&](int j) { return again(j, 0); },
+        [&](int j, const float4& x) { return KEEP_LOGS ? again(j, LOGS) : log4(x); }, sums);
     join_split(sums);
 
     float z[First::out], dz[First::out], terms[TERMS + 1] = {};

@@ -6,15 +6,31 @@ constexpr u32 M0 = 0xD2511F53u, M1 = 0xCD9E8D57u, W0 = 0x9E3779B9u, W1 = 0xBB67A
 constexpr u32 RUN_KEY = 0x52554E00u;
 constexpr u32 TRAIN_STREAM = 0, ROWS_STREAM = 3;
 
-__device__ __forceinline__ u32 high(u64 product) { return (u32)(product >> 32); }
+struct Wide {
+    u32 low, high;
+};
+
+// Both halves of a product. Said in PTX, because from a 64-bit product the compiler makes two or three instructions.
+__device__ __forceinline__ Wide wide(u32 a, u32 b) {
+#ifdef __CUDA_ARCH__
+    Wide product;
+    asm("{\n\t.reg .u64 p;\n\tmul.wide.u32 p, %2, %3;\n\tmov.b64 {%0, %1}, p;\n\t}"
+        : "=r"(product.low), "=r"(product.high)
+        : "r"(a), "r"(b));
+    return product;
+#else
+    const u64 product = (u64)a * b;
+    return {(u32)product, (u32)(product >> 32)};
+#endif
+}
 
 struct Words {
     u32 a, b, c, d;
 };
 
-__device__ __forceinline__ Words philox_round(Words c, u32 k0, u32 k1) {
-    const u64 p0 = (u64)c.a * M0, p1 = (u64)c.c * M1;
-    return {high(p1) ^ c.b ^ k0, (u32)p1, high(p0) ^ c.d ^ k1, (u32)p0};
+__device__ __forceinline__ Words philox_round(const Words& c, u32 k0, u32 k1) {
+    const Wide p0 = wide(c.a, M0), p1 = wide(c.c, M1);
+    return {p1.high ^ c.b ^ k0, p1.low, p0.high ^ c.d ^ k1, p0.low};
 }
 
 // The first three rounds of one observation at one step, as far as they do not depend on the column:
@@ -23,21 +39,21 @@ struct Stream {
     u32 column_key, second_key, third_key, third_mix, fourth_mix, seed;
 
     __device__ __forceinline__ Stream(u32 seed, u32 stream, u32 row, u32 step) : seed(seed) {
-        const u64 rows = (u64)row * M0, steps = (u64)step * M1;
-        column_key = high(steps) ^ seed;
-        const u64 mixed = (u64)(high(rows) ^ stream ^ RUN_KEY) * M1;
-        second_key = (u32)rows ^ (RUN_KEY + W1);
-        const u64 crossed = (u64)(high(mixed) ^ (u32)steps ^ (seed + W0)) * M0;
-        third_key = (u32)mixed ^ (seed + 2 * W0);
-        third_mix = high(crossed) ^ (RUN_KEY + 2 * W1);
-        fourth_mix = (u32)crossed ^ (RUN_KEY + 3 * W1);
+        const Wide rows = wide(row, M0), steps = wide(step, M1);
+        column_key = steps.high ^ seed;
+        const Wide mixed = wide(rows.high ^ stream ^ RUN_KEY, M1);
+        second_key = rows.low ^ (RUN_KEY + W1);
+        const Wide crossed = wide(mixed.high ^ steps.low ^ (seed + W0), M0);
+        third_key = mixed.low ^ (seed + 2 * W0);
+        third_mix = crossed.high ^ (RUN_KEY + 2 * W1);
+        fourth_mix = crossed.low ^ (RUN_KEY + 3 * W1);
     }
 
     __device__ __forceinline__ Words operator()(u32 column) const {
-        const u64 p2 = (u64)(column_key ^ column) * M0;
-        const u64 p3 = (u64)(high(p2) ^ second_key) * M1;
-        const u64 p40 = (u64)(high(p3) ^ third_key) * M0, p41 = (u64)((u32)p2 ^ third_mix) * M1;
-        Words c = {high(p41) ^ (u32)p3 ^ (seed + 3 * W0), (u32)p41, high(p40) ^ fourth_mix, (u32)p40};
+        const Wide p2 = wide(column_key ^ column, M0);
+        const Wide p3 = wide(p2.high ^ second_key, M1);
+        const Wide p40 = wide(p3.high ^ third_key, M0), p41 = wide(p2.low ^ third_mix, M1);
+        Words c = {p41.high ^ p3.low ^ (seed + 3 * W0), p41.low, p40.high ^ fourth_mix, p40.low};
 #pragma unroll
         for (u32 round = 4; round < 7; ++round) c = philox_round(c, seed + round * W0, RUN_KEY + round * W1);
         return c;

@@ -33,6 +33,9 @@ SPARSITIES = {"none": "NO_SPARSITY", "signed": "SIGNED", "unsigned": "UNSIGNED"}
 MAX_OWNED = 16
 """So many moments of first-layer weights a thread keeps in registers, of each kind; more live in shared memory."""
 
+BUSY = 384
+"""So many threads a multiprocessor wants at least, to work while others wait."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -93,26 +96,27 @@ def make_plan(spec: Spec, limits: Limits, *, tile: int | None = None, split: int
         ValueError: if the network does not fit into shared memory.
     """
     tiles = [tile] if tile else [size for size in (128, 64, 32) if size < spec.batch_size + 32]
+    splits = [split] if split else [1, 2, 4]
     for size in tiles:
-        for ways in [split] if split else (1, 2, 4):
-            plan = _plan(spec, limits, size, ways)
-            if plan.shared_bytes > limits.shared_per_block:
-                break
-            if split or plan.resident * plan.threads >= 384 or ways == 4:
-                return plan
-    need = plan.shared_bytes // 1024
+        plans = [_plan(spec, limits, size, ways, keep_logs=keep) for keep in (True, False) for ways in splits]
+        fitting = [plan for plan in plans if plan.shared_bytes <= limits.shared_per_block]
+        if fitting:
+            busy = (plan for plan in fitting if plan.resident * plan.threads >= BUSY)
+            return next(busy, max(fitting, key=lambda plan: plan.resident * plan.threads))
+    need = plans[-1].shared_bytes // 1024
     raise ValueError(
-        f"a network of sizes {spec.sizes} needs {need} KiB of shared memory a block even for 32 observations "
+        f"a network of sizes {spec.sizes} needs {need} KiB of shared memory a block even for {tiles[-1]} observations "
         f"at a time, and this GPU has {limits.shared_per_block // 1024} KiB"
     )
 
 
-def _plan(spec: Spec, limits: Limits, tile: int, split: int) -> Plan:
+def _plan(spec: Spec, limits: Limits, tile: int, split: int, *, keep_logs: bool) -> Plan:
     sizes = spec.sizes
     columns = -(-sizes[0] // 4)
     threads = tile * split
     tiles = -(-spec.batch_size // tile)
     layers = _Layers(spec)
+    keep_logs = keep_logs and ExpLog() in layers.first_aggregations
     parts = 1
     while 2 * parts * sizes[0] <= threads and parts < 32 and 2 * parts <= tile // 4:
         parts *= 2
@@ -122,7 +126,7 @@ def _plan(spec: Spec, limits: Limits, tile: int, split: int) -> Plan:
 
     memory = _Places()
     at = {
-        "BATCH": memory.take(4 * columns * (tile + 4), 4),
+        "BATCH": memory.take(4 * columns * (tile + 4) * (1 + keep_logs), 4),
         "DELTAS": memory.take(layers.deltas * tile, 4),
         "WEIGHTS": memory.take(layers.effective, 4),
         "PARAMETERS": memory.take(layers.parameters, 4),
@@ -135,18 +139,21 @@ def _plan(spec: Spec, limits: Limits, tile: int, split: int) -> Plan:
     shared_bytes = -(-memory.used // 4) * 16
     by_shared = limits.shared_per_multiprocessor // (shared_bytes + limits.reserved_shared)
     resident = max(1, min(by_shared, 512 // threads))
+    sums = sizes[1] * (1 if len(layers.first_aggregations) == 1 else 3)
     constants = {
         "INPUTS": sizes[0], "COLUMNS": columns, "OUTPUTS": sizes[-1], "LAYERS": len(sizes) - 1,
         "BATCH": spec.batch_size, "TILE": tile, "TILES": tiles, "SPLIT": split, "PARTS": parts, "THREADS": threads,
         "RESIDENT": resident, "PARAMETERS": layers.parameters, "EFFECTIVE": layers.effective,
         "WEIGHTS": layers.weights, "TERMS": layers.terms, "OWNED": owned if in_registers else 0,
-        "SHARED_FROM": shared_from, "UNROLL": 2,
+        "SHARED_FROM": shared_from, "UNROLL": _unroll(columns, split, sums),
+        "GATHER_UNROLL": 8 if sums <= 4 else 4 if sums <= 12 else 2,
         **{f"{name}_AT": place for name, place in at.items()},
     }  # fmt: skip
     lengths = subset_lengths(spec)
     lines = [
         '#include "names.cuh"',
         *(f"constexpr int {name} = {value};" for name, value in constants.items()),
+        f"constexpr bool KEEP_LOGS = {str(keep_logs).lower()};",
         f"constexpr int RANGE = {range_kind(spec)}, SUBSETS = {len(lengths)};",
         f"__device__ constexpr int subset_length(int k) {{ return {_choose(lengths)}; }}",
         "template <int N> struct Layer;",
@@ -156,6 +163,13 @@ def _plan(spec: Spec, limits: Limits, tile: int, split: int) -> Plan:
     logs = sum(100 if part == ExpLog() else 40 if part == Product() else 4 for part in layers.first_aggregations)
     cost = spec.batch_size * sizes[0] * (16.0 + logs * 0.4 + sizes[1] * 5 * len(layers.first_aggregations))
     return Plan("\n".join(lines) + "\n", threads, shared_bytes, resident, layers.parameters, columns, cost)
+
+
+def _unroll(columns: int, split: int, sums: int) -> int:
+    """Groups of four inputs at a time: as many as leave no rest, if the sums of an observation are few."""
+    if sums > 6:
+        return 2
+    return next((ways for ways in (5, 4, 3) if columns % (split * ways) == 0), 4)
 
 
 def subset_lengths(spec: Spec) -> list[int]:

@@ -17,7 +17,7 @@ template <class Leaf, int IN> struct SmallLeaf {
         float sum = start<Leaf::aggregation>();
 #pragma unroll
         for (int i = 0; i < IN; ++i)
-            sum = step<Leaf::aggregation>(sum, w[i], Leaf::aggregation == EXP_LOG ? logs[i] : read<Leaf::aggregation>(x[i]));
+            sum = step<Leaf::aggregation>(sum, w[i], read<Leaf::aggregation>(x[i], logs[i]));
         return finish<Leaf::aggregation>(sum);
     }
 
@@ -135,7 +135,7 @@ __device__ __forceinline__ void tail(Observation& at, const float (&x)[IN], floa
         }
         if constexpr (L::takes_logs) {
 #pragma unroll
-            for (int i = 0; i < IN; ++i) dx[i] += dlogs[i] * sign(x[i]) / (fabsf(x[i]) + EPSILON);
+            for (int i = 0; i < IN; ++i) dx[i] += divide(dlogs[i] * sign(x[i]), fabsf(x[i]) + EPSILON);
         }
     }
 }

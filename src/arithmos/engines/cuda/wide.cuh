@@ -10,6 +10,7 @@ using Add = First::Add;
 using Mul = First::Mul;
 
 constexpr int PITCH = TILE + 4;  // of a row of the batch in shared memory: 16-byte reads down a column meet no bank twice
+constexpr int LOGS = 4 * COLUMNS * PITCH;  // from an input of the batch to its logarithm, where those are kept
 constexpr int KINDS = First::gated ? 3 : 1;
 constexpr int CHAINS = First::out * KINDS <= 6 ? 4 : First::out * KINDS <= 16 ? 2 : 1;
 constexpr int OUT_TILE = First::out * KINDS <= 32 ? First::out : First::gated ? 8 : 16;
@@ -20,8 +21,13 @@ struct Sums {
     float add[First::out], mul[First::out], gate[First::out];
 };
 
-template <int AGGREGATION> __device__ __forceinline__ float4 read4(const float4& x) {
-    return make_float4(read<AGGREGATION>(x.x), read<AGGREGATION>(x.y), read<AGGREGATION>(x.z), read<AGGREGATION>(x.w));
+__device__ __forceinline__ float4 log4(const float4& x) {
+    return make_float4(finite_logarithm(x.x), finite_logarithm(x.y), finite_logarithm(x.z), finite_logarithm(x.w));
+}
+
+template <int AGGREGATION> __device__ __forceinline__ float4 read4(const float4& x, const float4& log) {
+    return make_float4(read<AGGREGATION>(x.x, log.x), read<AGGREGATION>(x.y, log.y), read<AGGREGATION>(x.z, log.z),
+                       read<AGGREGATION>(x.w, log.w));
 }
 
 template <int AGGREGATION> __device__ __forceinline__ void step4(float (&sum)[CHAINS], const float4& w, const float4& r) {
@@ -35,9 +41,10 @@ template <int AGGREGATION> __device__ __forceinline__ float join_chains(const fl
     return join<AGGREGATION>(join<AGGREGATION>(sum[0], sum[1]), join<AGGREGATION>(sum[CHAINS - 2], sum[CHAINS - 1]));
 }
 
-// Aggregates the outputs from FROM on over the groups of four inputs first, first + stride, …; `source` gives a group.
-template <int FROM, int STRIDE, class Source>
-__device__ __forceinline__ void aggregate_tile(const float* weights, int first, Source source, Sums& sums) {
+// Aggregates the outputs from FROM on over the groups of four inputs first, first + stride, …: `inputs(j)` gives a
+// group, `logs(j, x)` the logarithms of its inputs x.
+template <int FROM, int STRIDE, class Inputs, class Logs>
+__device__ __forceinline__ void aggregate_tile(const float* weights, int first, Inputs inputs, Logs logs, Sums& sums) {
     constexpr int COUNT = First::out - FROM < OUT_TILE ? First::out - FROM : OUT_TILE;
     float add[COUNT][CHAINS], mul[COUNT][CHAINS], gate[COUNT][CHAINS];
 #pragma unroll
@@ -51,8 +58,8 @@ __device__ __forceinline__ void aggregate_tile(const float* weights, int first, 
     }
 #pragma unroll UNROLL
     for (int j = first; j < COLUMNS; j += STRIDE) {
-        const float4 x = source(j);
-        const float4 ra = read4<Add::aggregation>(x), rm = First::gated ? read4<Mul::aggregation>(x) : ra;
+        const float4 x = inputs(j), log = First::takes_logs ? logs(j, x) : x;
+        const float4 ra = read4<Add::aggregation>(x, log), rm = First::gated ? read4<Mul::aggregation>(x, log) : ra;
 #pragma unroll
         for (int o = 0; o < COUNT; ++o) {
             const int at = (FROM + o) * First::stride + 4 * j;
@@ -72,11 +79,11 @@ __device__ __forceinline__ void aggregate_tile(const float* weights, int first, 
     }
 }
 
-template <int FROM, int STRIDE, class Source>
-__device__ __forceinline__ void aggregate_rest(const float* weights, int first, Source source, Sums& sums) {
+template <int FROM, int STRIDE, class Inputs, class Logs>
+__device__ __forceinline__ void aggregate_rest(const float* weights, int first, Inputs inputs, Logs logs, Sums& sums) {
     if constexpr (FROM < First::out) {
-        aggregate_tile<FROM, STRIDE>(weights, first, source, sums);
-        aggregate_rest<FROM + OUT_TILE, STRIDE>(weights, first, source, sums);
+        aggregate_tile<FROM, STRIDE>(weights, first, inputs, logs, sums);
+        aggregate_rest<FROM + OUT_TILE, STRIDE>(weights, first, inputs, logs, sums);
     }
 }
 
@@ -176,12 +183,20 @@ __device__ __forceinline__ void meet(float (&sum)[CHAINS], const float* deltas, 
     if constexpr (Leaf::aggregation != PRODUCT) {
         step4<SUM>(sum, d, r);
     } else {
-        const float* zeros = deltas + (Leaf::row + First::out + o) * TILE + 4 * q;
+        float factor[4];
 #pragma unroll
-        for (int c = 0; c < 4; ++c) {
-            const float factor = fmaf(w, part(r, c), 1.0f);
-            const float others = factor == 0.0f ? zeros[c] : __fdividef(part(d, c), factor);
-            sum[c % CHAINS] = fmaf(others, part(r, c), sum[c % CHAINS]);
+        for (int c = 0; c < 4; ++c) factor[c] = fmaf(w, part(r, c), 1.0f);
+        if ((factor[0] * factor[1]) * (factor[2] * factor[3]) != 0.0f) {
+#pragma unroll
+            for (int c = 0; c < 4; ++c)
+                sum[c % CHAINS] = fmaf(divide(part(d, c), factor[c]), part(r, c), sum[c % CHAINS]);
+        } else {
+            const float* zeros = deltas + (Leaf::row + First::out + o) * TILE + 4 * q;
+#pragma unroll
+            for (int c = 0; c < 4; ++c) {
+                const float others = factor[c] == 0.0f ? zeros[c] : divide(part(d, c), factor[c]);
+                sum[c % CHAINS] = fmaf(others, part(r, c), sum[c % CHAINS]);
+            }
         }
     }
 }
@@ -206,10 +221,11 @@ __device__ __forceinline__ void gather(const float* weights, const float* batch,
         w[o] = weights[Add::e + (FROM + o) * First::stride + i];
         v[o] = First::gated ? weights[Mul::e + (FROM + o) * First::stride + i] : 0.0f;
     }
-#pragma unroll UNROLL
+#pragma unroll GATHER_UNROLL
     for (int q = share; q < TILE / 4; q += PARTS) {
-        const float4 x = load4(batch + i * PITCH + 4 * q);
-        const float4 ra = read4<Add::aggregation>(x), rm = First::gated ? read4<Mul::aggregation>(x) : ra;
+        const float* at = batch + i * PITCH + 4 * q;
+        const float4 x = load4(at), log = KEEP_LOGS ? load4(at + LOGS) : First::takes_logs ? log4(x) : x;
+        const float4 ra = read4<Add::aggregation>(x, log), rm = First::gated ? read4<Mul::aggregation>(x, log) : ra;
 #pragma unroll
         for (int o = 0; o < COUNT; ++o) {
             meet<Add>(add[o], deltas, FROM + o, q, w[o], ra);

@@ -129,4 +129,9 @@ inline float __uint_as_float(unsigned bits) {
     std::memcpy(&value, &bits, sizeof value);
     return value;
 }
-inline float __fdividef(float a, float b) { return a / b; }
+inline float __int_as_float(int bits) { return __uint_as_float((unsigned)bits); }
+inline int __float_as_int(float value) {
+    int bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
