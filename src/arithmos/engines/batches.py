@@ -104,8 +104,8 @@ def _loop() -> Any:
     w0, w1 = (np.uint64(word) for word in philox.INCREMENTS)
     run, rounds = np.uint64(philox.RUN), philox.ROUNDS
 
-    @numba.njit(nogil=True)  # type: ignore[untyped-decorator]
-    def loop(seeds, stream, step, out):  # type: ignore[no-untyped-def]
+    @numba.njit(nogil=True)
+    def loop(seeds, stream, step, out):  # [s], _, _, [s, rows, columns]
         for s in range(out.shape[0]):
             for row in range(out.shape[1]):
                 for group in range(out.shape[2] // 4):

@@ -186,5 +186,5 @@ def _weights(leaf: Leaf, take: Callable[[int], Floats], count: int) -> Floats:
     if isinstance(leaf.map, Sigmoid):
         return (1 / (1 + np.exp(-w.astype(np.float64)))).astype(np.float32)
     if isinstance(leaf.map, Clamp) and leaf.map.clip:
-        return np.clip(w, np.float32(leaf.map.low), np.float32(leaf.map.high))
+        w = np.clip(w, np.float32(leaf.map.low), np.float32(leaf.map.high))
     return w

@@ -6,7 +6,8 @@ of evaluation, step and projection, the gradients and the optimizer are torch's 
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from contextlib import contextmanager
+from itertools import groupby, pairwise
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from .judge import Judge
 _STACK = 256
 _EVALUATION_FLOATS = 2**24
 _CHUNK_S = 1.0
+_SMALL = 2**20
 _ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
 
 
@@ -88,7 +90,22 @@ class TorchEngine:
                         return
                     stack = _Stack(job.spec, seeds[start : start + _STACK], self.device, control)
                     stack.resume(states)
-                    yield from stack.train()
+                    with _threads(stack):
+                        finished = stack.train()
+                    yield from finished
+
+
+@contextmanager
+def _threads(stack: "_Stack") -> Iterator[None]:
+    """One thread for a stack so small that several would only wait for each other."""
+    before = torch.get_num_threads()
+    sizes = stack.spec.sizes
+    work = len(stack.seeds) * stack.spec.batch_size * sum(a * b for a, b in pairwise(sizes))
+    try:
+        torch.set_num_threads(1 if work < _SMALL else before)
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class _Stack:
@@ -132,8 +149,8 @@ class _Stack:
 
         return stacked
 
-    def train(self) -> Iterator[Run]:
-        """Trains the stack to its end, or until the caller stops it."""
+    def train(self) -> list[Run]:
+        """Trains the stack to its end and returns its runs, or suspends them when the caller stops it."""
         spec = self.spec
         told, begun = self.step, time.monotonic()
         paused = begun
@@ -150,11 +167,11 @@ class _Stack:
                 if self.control.stopped():
                     self.elapsed_s += now - begun
                     self._suspend()
-                    return
+                    return []
         self.control.advance((spec.iterations + 1 - told) * len(self.seeds))
         self.elapsed_s += time.monotonic() - begun
         self.judge.ended |= np.isnan(self.flat()).any(axis=1)
-        yield from self.judge.runs(TorchEngine.name, self.flat(), self.elapsed_s)
+        return self.judge.runs(TorchEngine.name, self.flat(), self.elapsed_s)
 
     def advance(self, x: Tensor, t: Tensor) -> None:
         """One iteration: gradient, Adam, projection."""
@@ -177,7 +194,7 @@ class _Stack:
 
     def _error(self, x: Tensor, t: Tensor) -> NDArray[np.float64]:
         """Mean squared error of each run on observations that all runs share: inputs `[b, i]`, targets `[s, b, o]`."""
-        widest = max(a * b for a, b in zip(self.spec.sizes[:-1], self.spec.sizes[1:], strict=True))
+        widest = max(a * b for a, b in pairwise(self.spec.sizes))
         rows = max(1, _EVALUATION_FLOATS // (len(self.seeds) * widest))
         total = torch.zeros(len(self.seeds), dtype=torch.float64, device=self.device)
         for start in range(0, len(x), rows):
