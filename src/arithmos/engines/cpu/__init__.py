@@ -2,14 +2,13 @@
 
 import os
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
 from ...spec import Spec
 from ..contract import Control, Job, Run
-from .run import RunState, make_scratch, parts_of
+from .run import RunState
 
 __all__ = ["CpuEngine"]
 
@@ -61,9 +60,9 @@ class CpuEngine:
 
         def train(run: RunState) -> None:
             try:
-                scratch = make_scratch(run.spec)
+                run.bind()
                 while not (run.finished or stop.is_set()):
-                    events.put(run.advance(scratch, CHUNK_S))
+                    events.put(run.advance(CHUNK_S))
                 events.put(run)
             except BaseException as error:
                 events.put(error)

@@ -1,33 +1,33 @@
 """The aggregations: from effective weights and a block of inputs to outputs, and their gradients.
 
-The maths is in `arithmos.nn._parts`. w flat, `o` rows of `i`; x `[i, lanes]`, z `[o, lanes]`, and their gradients dw, dx and dz
-likewise; `rows` `[i, lanes]` and `outs` `[o, lanes]` are scratch, and keep what the gradient needs again.
+The maths is in `arithmos.nn._parts`. w is flat, o rows of i; x `[i, lanes]`, z `[o, lanes]`; dw, dx and dz are their
+gradients. What is called `add_` adds to its last argument. `rows` `[i, lanes]` and `outs` `[o, lanes]` are scratch.
 """
-
-from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
-from ...nn._parts import EPSILON, Aggregation, Product, Sum
+from ...nn._parts import EPSILON
 from . import maths
-from ._compile import LANES, apart, compiled, inlined
+from ._compile import LANES, apart, compiled
 
 ZERO, ONE, SMALL = np.float32(0), np.float32(1), np.float32(EPSILON)
 
 
-class Compiled(NamedTuple):
-    """A compiled aggregation.
+@compiled  # type: ignore[untyped-decorator]
+def clear(rows):  # type: ignore[no-untyped-def]
+    """All zeros."""
+    for i in range(rows.shape[0]):
+        for b in range(LANES):
+            rows[i, b] = ZERO
 
-    Args:
-        forward: `(w, x, z, rows, outs)` fills z.
-        backward: `(w, x, z, dz, dw, rows, outs)` adds to dw.
-        backward_input: `(w, x, z, dz, dx, rows, outs)` adds to dx; to be called after `backward`.
-    """
 
-    forward: Callable[..., None]
-    backward: Callable[..., None]
-    backward_input: Callable[..., None]
+@compiled  # type: ignore[untyped-decorator]
+def copy_outputs(a, z):  # type: ignore[no-untyped-def]
+    """Z = a."""
+    apart()
+    for o in range(z.shape[0]):
+        for b in range(LANES):
+            z[o, b] = a[o, b]
 
 
 @compiled  # type: ignore[untyped-decorator]
@@ -90,23 +90,9 @@ def add_input_gradient(w, dz, dx):  # type: ignore[no-untyped-def]
                 dx[i, b] += w0 * dz[o, b]
 
 
-@inlined  # type: ignore[untyped-decorator]
-def _sum_forward(w, x, z, rows, outs):  # type: ignore[no-untyped-def]
-    weighted_sum(w, x, z)
-
-
-@inlined  # type: ignore[untyped-decorator]
-def _sum_backward(w, x, z, dz, dw, rows, outs):  # type: ignore[no-untyped-def]
-    add_weight_gradient(dz, x, dw)
-
-
-@inlined  # type: ignore[untyped-decorator]
-def _sum_backward_input(w, x, z, dz, dx, rows, outs):  # type: ignore[no-untyped-def]
-    add_input_gradient(w, dz, dx)
-
-
 @compiled  # type: ignore[untyped-decorator]
-def _log(x, rows):  # type: ignore[no-untyped-def]
+def log_inputs(x, rows):  # type: ignore[no-untyped-def]
+    """log(|x| + epsilon)."""
     apart()
     for i in range(rows.shape[0]):
         for b in range(LANES):
@@ -114,52 +100,25 @@ def _log(x, rows):  # type: ignore[no-untyped-def]
 
 
 @compiled  # type: ignore[untyped-decorator]
-def _exp(z):  # type: ignore[no-untyped-def]
-    apart()
+def exp_outputs(z):  # type: ignore[no-untyped-def]
+    """The exponential of every output, in place."""
     for o in range(z.shape[0]):
         for b in range(LANES):
             z[o, b] = maths.exp(z[o, b])
 
 
-@inlined  # type: ignore[untyped-decorator]
-def _exp_log_forward(w, x, z, rows, outs):  # type: ignore[no-untyped-def]
-    _log(x, rows)
-    weighted_sum(w, rows, z)
-    _exp(z)
-
-
 @compiled  # type: ignore[untyped-decorator]
-def _multiply(a, b, c):  # type: ignore[no-untyped-def]
+def exp_gradient(z, dz, outs):  # type: ignore[no-untyped-def]
+    """From the gradient of exp(s) to that of s."""
     apart()
-    for o in range(c.shape[0]):
-        for lane in range(LANES):
-            c[o, lane] = a[o, lane] * b[o, lane]
-
-
-@inlined  # type: ignore[untyped-decorator]
-def _exp_log_backward(w, x, z, dz, dw, rows, outs):  # type: ignore[no-untyped-def]
-    _multiply(z, dz, outs)
-    add_weight_gradient(outs, rows, dw)
-
-
-@compiled  # type: ignore[untyped-decorator]
-def clear(rows):  # type: ignore[no-untyped-def]
-    """All zeros."""
-    apart()
-    for i in range(rows.shape[0]):
+    for o in range(outs.shape[0]):
         for b in range(LANES):
-            rows[i, b] = ZERO
-
-
-@inlined  # type: ignore[untyped-decorator]
-def _exp_log_backward_input(w, x, z, dz, dx, rows, outs):  # type: ignore[no-untyped-def]
-    clear(rows)
-    add_input_gradient(w, outs, rows)
-    _add_log_gradient(x, rows, dx)
+            outs[o, b] = z[o, b] * dz[o, b]
 
 
 @compiled  # type: ignore[untyped-decorator]
-def _add_log_gradient(x, rows, dx):  # type: ignore[no-untyped-def]
+def add_log_gradient(x, rows, dx):  # type: ignore[no-untyped-def]
+    """From the gradient of log(|x| + epsilon) to that of x."""
     apart()
     for i in range(rows.shape[0]):
         for b in range(LANES):
@@ -169,7 +128,8 @@ def _add_log_gradient(x, rows, dx):  # type: ignore[no-untyped-def]
 
 
 @compiled  # type: ignore[untyped-decorator]
-def _product_forward(w, x, z, rows, outs):  # type: ignore[no-untyped-def]
+def product(w, x, z):  # type: ignore[no-untyped-def]
+    """z_o = prod_i (w_oi x_i + 1 - w_oi)."""
     apart()
     n = w.size // z.shape[0]
     for o in range(z.shape[0]):
@@ -195,7 +155,7 @@ def _before(w, o, x, rows):  # type: ignore[no-untyped-def]
 
 
 @compiled  # type: ignore[untyped-decorator]
-def _product_backward(w, x, z, dz, dw, rows, outs):  # type: ignore[no-untyped-def]
+def add_product_weight_gradient(w, x, dz, rows, outs, dw):  # type: ignore[no-untyped-def]
     """The gradient of a factor is the product of those before it and those behind it, right with zeros among them."""
     apart()
     n = rows.shape[0]
@@ -213,7 +173,8 @@ def _product_backward(w, x, z, dz, dw, rows, outs):  # type: ignore[no-untyped-d
 
 
 @compiled  # type: ignore[untyped-decorator]
-def _product_backward_input(w, x, z, dz, dx, rows, outs):  # type: ignore[no-untyped-def]
+def add_product_input_gradient(w, x, dz, rows, outs, dx):  # type: ignore[no-untyped-def]
+    """Likewise, for the inputs."""
     apart()
     n = rows.shape[0]
     for o in range(dz.shape[0]):
@@ -225,13 +186,3 @@ def _product_backward_input(w, x, z, dz, dx, rows, outs):  # type: ignore[no-unt
             for b in range(LANES):
                 dx[i, b] += rows[i, b] * outs[o, b] * w0
                 outs[o, b] *= w0 * x[i, b] + (ONE - w0)
-
-
-SUM = Compiled(_sum_forward, _sum_backward, _sum_backward_input)
-EXP_LOG = Compiled(_exp_log_forward, _exp_log_backward, _exp_log_backward_input)
-PRODUCT = Compiled(_product_forward, _product_backward, _product_backward_input)
-
-
-def make_aggregation(aggregation: Aggregation) -> Compiled:
-    """The compiled form of an aggregation."""
-    return SUM if isinstance(aggregation, Sum) else PRODUCT if isinstance(aggregation, Product) else EXP_LOG

@@ -1,45 +1,37 @@
-"""The fused loop: one compiled function trains one run, from any step to any other."""
+"""The fused loop: one compiled function trains one run, from any step to any other.
 
-from collections.abc import Callable
-from functools import lru_cache
-from typing import NamedTuple
+It is put together as text, one call a line: Numba compiles that in half the time of nested functions, and it can be
+read (`print(source(program))`).
+"""
+
+import linecache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...nn._parts import Parts
-from ...tasks import OPERATIONS
-from . import philox
-from ._compile import LANES, apart, compiled, inlined, wide
-from .aggregations import clear
-from .layers import Floats, GateBuffers, LeafBuffers, make_layer
+from ..contract import NEVER
+from ._compile import LANES, TABLE_COLUMNS, array_at, compiled, apart, wide
+from .activations import sum_gate
+from .batch import draw
+from .maps import sparsity_error
+from .program import Program
 
-ZERO, ONE = np.float32(0), np.float32(1)
-MUL, DIV, ADD, SUB, ROOT, SQUARED = (list(OPERATIONS).index(o) for o in ("mul", "div", "add", "sub", "root", "squared"))
-NEVER = -1
+ZERO = np.float32(0)
 
 
 class Setting(NamedTuple):
-    """What stays the same for a run; plain numbers and arrays, so that one kernel serves all of them."""
+    """The numbers of a run; its arrays are in a table of addresses."""
 
     evaluate_every: int
-    keys: NDArray[np.uint64]
-    tables: NDArray[np.uint64]  # [blocks, 3, lanes]
+    batch: np.float32  # observations · outputs
     half_word: np.uint64
-    share: Floats  # [blocks, lanes]: 2 / (batch · outputs), 0 in lanes beyond the batch
-    outputs_seen: np.float32  # batch · outputs
-    unit: bool  # the range is one interval, to which U[1, 2) can be moved
-    low: Floats  # [2]
-    width: Floats  # [2]
-    subsets: NDArray[np.int64]  # [subsets, 2]; none if the observations are rows
+    unit: bool
     operation: int
-    row_inputs: Floats  # [rows, i]
-    row_targets: Floats  # [rows, o]
-    validation: Floats  # [blocks, i, lanes]
-    validation_targets: Floats  # [blocks, o, lanes]
+    validation_blocks: int
     validation_size: int
-    test: Floats
-    test_targets: Floats
     test_size: int
     strength: float
     start: float
@@ -48,131 +40,11 @@ class Setting(NamedTuple):
     beta1: float
     beta2: float
     eps: float
-    thresholds: Floats  # [2]
-    places: NDArray[np.int64]  # [records]: where the curve keeps a record, or -1
-
-
-class Verdict(NamedTuple):
-    """The arrays of a `Judge` of one run, which the loop keeps as `Judge.observe` does."""
-
-    records: NDArray[np.int64]  # [1]
-    ended: NDArray[np.bool_]  # [1]
-    best_step: NDArray[np.int64]  # [1]
-    best: Floats  # [1, 4]: validation, test, sparsity, gate
-    best_parameters: Floats  # [1, parameters]
-    last: Floats  # [1, 3]
-    solved_at: NDArray[np.int64]  # [1, 2]
-    curve: Floats  # [1, kept, 3]
-
-
-class Scratch(NamedTuple):
-    """Memory of a run that means nothing between two iterations."""
-
-    x: Floats  # [i up to a multiple of 4, lanes]
-    x_words: NDArray[np.uint64]  # [i likewise, lanes / 2], the memory of x
-    words: NDArray[np.uint64]  # [i likewise, lanes / 2]; [4, lanes / 2] if the observations are rows
-    half_words: NDArray[np.uint32]  # the memory of words
-    third: NDArray[np.uint64]  # [lanes]
-    sums: NDArray[np.float64]  # [2, lanes]
-    t: Floats  # [o, lanes]
-    z: Floats  # [h, lanes]
-    dz: Floats  # [h, lanes]
-    y: Floats  # [o, lanes]
-    dy: Floats  # [o, lanes]
-    g: Floats  # [parameters]
-    first: LeafBuffers | GateBuffers
-    second: LeafBuffers | GateBuffers
 
 
 @compiled  # type: ignore[untyped-decorator]
-def _add_rows(x, begin, end, sums):  # type: ignore[no-untyped-def]
-    """Sums in float64, which are exact for inputs of any range of the paper."""
-    apart()
-    for b in range(LANES):
-        sums[b] = 0.0
-    rest = (end - begin) % 4
-    part = x[begin:end]
-    for i in range(rest):
-        for b in range(LANES):
-            sums[b] += np.float64(part[i, b])
-    for i in range(rest, part.shape[0], 4):
-        for b in range(LANES):
-            pair = np.float64(part[i, b]) + np.float64(part[i + 1, b])
-            sums[b] += pair + (np.float64(part[i + 2, b]) + np.float64(part[i + 3, b]))
-
-
-@compiled  # type: ignore[untyped-decorator]
-def _combine(operation, sums, other):  # type: ignore[no-untyped-def]
-    apart()
-    if operation == MUL:
-        for b in range(LANES):
-            sums[b] *= other[b]
-    elif operation == DIV:
-        for b in range(LANES):
-            sums[b] /= other[b]
-    elif operation == ADD:
-        for b in range(LANES):
-            sums[b] += other[b]
-    elif operation == SUB:
-        for b in range(LANES):
-            sums[b] -= other[b]
-
-
-@compiled  # type: ignore[untyped-decorator]
-def target(subsets, operation, x, sums, other, t):  # type: ignore[no-untyped-def]
-    """The targets of a block of the arithmetic task."""
-    _add_rows(x, subsets[0, 0], subsets[0, 1], sums)
-    if operation != ROOT and operation != SQUARED:
-        for k in range(1, subsets.shape[0]):
-            _add_rows(x, subsets[k, 0], subsets[k, 1], other)
-            _combine(operation, sums, other)
-    _finish(operation, sums, t)
-
-
-@compiled  # type: ignore[untyped-decorator]
-def _finish(operation, sums, t):  # type: ignore[no-untyped-def]
-    apart()
-    if operation == SQUARED:
-        for b in range(LANES):
-            t[0, b] = np.float32(sums[b] * sums[b])
-    elif operation == ROOT:
-        for b in range(LANES):
-            t[0, b] = np.float32(np.sqrt(sums[b]))
-    else:
-        for b in range(LANES):
-            t[0, b] = np.float32(sums[b])
-
-
-@compiled  # type: ignore[untyped-decorator]
-def _pick_rows(half_words, inputs, targets, x, t):  # type: ignore[no-untyped-def]
-    """Rows of data at hand: the word of a lane says which."""
-    for b in range(LANES):
-        row = (np.uint64(half_words[0, b]) * np.uint64(inputs.shape[0])) >> np.uint64(32)
-        for i in range(inputs.shape[1]):
-            x[i, b] = inputs[row, i]
-        for o in range(targets.shape[1]):
-            t[o, b] = targets[row, o]
-
-
-@inlined  # type: ignore[untyped-decorator]
-def draw(setting, step, block, scratch):  # type: ignore[no-untyped-def]
-    """Inputs and targets of a block of the batch of one iteration."""
-    table, unit = setting.tables[block], setting.unit
-    philox.begin_step(table, setting.keys, step, scratch.third)
-    words = scratch.x_words if unit else scratch.words
-    philox.words(table, setting.keys, step, scratch.third, setting.half_word, unit, words)
-    if setting.subsets.shape[0] == 0:
-        _pick_rows(scratch.half_words, setting.row_inputs, setting.row_targets, scratch.x, scratch.t)
-    else:
-        if unit:
-            philox.scale(scratch.x, setting.low[0], setting.width[0])
-        else:
-            philox.choose(scratch.half_words, setting.low, setting.width, scratch.x)
-        target(setting.subsets, setting.operation, scratch.x, scratch.sums[0], scratch.sums[1], scratch.t)
-
-
-@compiled  # type: ignore[untyped-decorator]
-def _error_gradient(y, t, share, dy):  # type: ignore[no-untyped-def]
+def error_gradient(y, t, share, dy):  # type: ignore[no-untyped-def]
+    """The gradient of the mean squared error; share is 0 in lanes beyond the batch."""
     apart()
     for o in range(y.shape[0]):
         for b in range(LANES):
@@ -180,7 +52,8 @@ def _error_gradient(y, t, share, dy):  # type: ignore[no-untyped-def]
 
 
 @compiled  # type: ignore[untyped-decorator]
-def _squared_error(y, t, lanes):  # type: ignore[no-untyped-def]
+def squared_error(y, t, lanes):  # type: ignore[no-untyped-def]
+    """The sum of squared errors over the first lanes, in float64."""
     total = 0.0
     for o in range(y.shape[0]):
         for b in range(lanes):
@@ -189,32 +62,29 @@ def _squared_error(y, t, lanes):  # type: ignore[no-untyped-def]
     return total
 
 
-@inlined  # type: ignore[untyped-decorator]
-def adam(setting, step, g, p, m, v):  # type: ignore[no-untyped-def]
-    """One step of Adam, its operations in the order of torch's; corrections in float64."""
-    step_size = np.float32(setting.lr / (1.0 - setting.beta1 ** (step + 1)))
-    correction = np.float32(np.sqrt(1.0 - setting.beta2 ** (step + 1)))
-    share1, share2 = np.float32(1.0 - setting.beta1), np.float32(1.0 - setting.beta2)
-    _adam(step_size, correction, share1, np.float32(setting.beta2), share2, np.float32(setting.eps), g, p, m, v)
-
-
 @compiled  # type: ignore[untyped-decorator]
-def _adam(step_size, correction, share1, beta2, share2, eps, g, p, m, v):  # type: ignore[no-untyped-def]
+def adam(step, lr, beta1, beta2, eps, g, p, m, v):  # type: ignore[no-untyped-def]
+    """One step of Adam, its operations in the order of torch's; corrections in float64."""
     apart()
+    step_size = np.float32(lr / (1.0 - beta1 ** (step + 1)))
+    correction = np.float32(np.sqrt(1.0 - beta2 ** (step + 1)))
+    share1, share2 = np.float32(1.0 - beta1), np.float32(1.0 - beta2)
+    keep2, small = np.float32(beta2), np.float32(eps)
     for i in range(p.size):
         m[i] += share1 * (g[i] - m[i])
-        v[i] = v[i] * beta2 + share2 * g[i] * g[i]
-        p[i] -= step_size * m[i] / (np.sqrt(v[i]) / correction + eps)
+        v[i] = v[i] * keep2 + share2 * g[i] * g[i]
+        p[i] -= step_size * m[i] / (np.sqrt(v[i]) / correction + small)
 
 
 @compiled  # type: ignore[untyped-decorator]
-def strength_at(strength, start, end, step):  # type: ignore[no-untyped-def]
+def strength_at(step, strength, start, end):  # type: ignore[no-untyped-def]
     """The schedule of the sparsity regularizer."""
     return strength if step >= end else strength * max(0.0, (step - start) / (end - start))
 
 
 @compiled  # type: ignore[untyped-decorator]
-def _any_nan(p):  # type: ignore[no-untyped-def]
+def any_nan(p):  # type: ignore[no-untyped-def]
+    """A NaN among the parameters."""
     for i in range(p.size):
         if np.isnan(p[i]):
             return True
@@ -222,85 +92,167 @@ def _any_nan(p):  # type: ignore[no-untyped-def]
 
 
 @compiled  # type: ignore[untyped-decorator]
-def observe(validation, test, sparsity, gate, step, p, thresholds, place, verdict):  # type: ignore[no-untyped-def]
+def observe(  # type: ignore[no-untyped-def]
+    step, validation, test, sparsity, gate, p, thresholds, place,
+    records, best_step, best, best_parameters, last, solved_at, curve,
+):  # fmt: skip
     """Takes a record as `Judge.observe` does; `place` is where the curve keeps it, or -1."""
-    best = verdict.best[0, 0]
-    provisional = verdict.best_step[0] == 0 or np.isnan(best)
-    if validation < best or (provisional and not np.isnan(validation)) or np.isnan(best):
-        verdict.best_step[0] = step
-        verdict.best[0, 0], verdict.best[0, 1] = validation, test
-        verdict.best[0, 2], verdict.best[0, 3] = sparsity, gate
-        for i in range(p.size):
-            verdict.best_parameters[0, i] = p[i]
+    lowest = best[0]
+    provisional = best_step[0] == 0 or np.isnan(lowest)
+    if validation < lowest or (provisional and not np.isnan(validation)) or np.isnan(lowest):
+        best_step[0] = step
+        best[0], best[1], best[2], best[3] = validation, test, sparsity, gate
+        for i in range(best_parameters.size):
+            best_parameters[i] = p[i]
     for k in range(2):
-        if test < thresholds[k] and verdict.solved_at[0, k] == NEVER:
-            verdict.solved_at[0, k] = step
-    verdict.last[0, 0], verdict.last[0, 1], verdict.last[0, 2] = validation, test, sparsity
-    verdict.records[0] += 1
+        if test < thresholds[k] and solved_at[k] == NEVER:
+            solved_at[k] = step
+    last[0], last[1], last[2] = validation, test, sparsity
+    records[0] += 1
     if place >= 0:
-        curve = verdict.curve
-        curve[0, place, 0], curve[0, place, 1], curve[0, place, 2] = validation, test, sparsity
+        curve[place, 0], curve[place, 1], curve[place, 2] = validation, test, sparsity
 
 
-@lru_cache(maxsize=64)
-def make_kernel(first: Parts, second: Parts) -> Callable[..., int]:
-    """The loop for a network of two layers.
+ARRAYS: dict[str, tuple[str, int]] = {
+    # what is learned, and what the judge remembers
+    "p": ("float32", 1), "m": ("float32", 1), "v": ("float32", 1), "g": ("float32", 1),
+    "records": ("int64", 1), "ended": ("uint8", 1), "best_step": ("int64", 1), "best": ("float32", 1),
+    "best_parameters": ("float32", 1), "last": ("float32", 1), "solved_at": ("int64", 1), "curve": ("float32", 2),
+    # what stays the same for a run
+    "keys": ("uint64", 2), "tables": ("uint64", 3), "share": ("float32", 2), "low": ("float32", 1),
+    "width": ("float32", 1), "subsets": ("int64", 2), "row_inputs": ("float32", 2), "row_targets": ("float32", 2),
+    "inputs": ("float32", 3), "targets": ("float32", 3), "thresholds": ("float32", 1), "places": ("int64", 1),
+    # scratch
+    "x": ("float32", 2), "x_words": ("uint64", 2), "words": ("uint64", 2), "half_words": ("uint32", 2),
+    "third": ("uint64", 1), "sums": ("float64", 2), "t": ("float32", 2),
+}  # fmt: skip
+"""Types and dimensions of the arrays that every kernel has, beside those of its program."""
 
-    It is called as `kernel(setting, begin, end, split, p, m, v, verdict, scratch)`, trains from step `begin` up to
-    step `end`, and returns the step it came to, which is less than `end` if it met NaN. `split` is where the
-    parameters of the second layer begin.
+TEMPLATE = """\
+def kernel(table, setting, begin, end):
+    wide()
+    {arrays}
+    validation = test = gate = ZERO
+    for step in range(begin, end):
+        {weigh}
+        recording = step % setting.evaluate_every == 0
+        if recording:
+            if any_nan(p):
+                ended[0] = 1
+                return step
+            total = total_validation = 0.0
+            size = setting.validation_size
+            for block in range(inputs.shape[0]):
+                if block == setting.validation_blocks:
+                    total_validation, total = total, 0.0
+                    size = setting.validation_blocks * LANES + setting.test_size
+                {forward_block}
+                total += squared_error(y, targets[block], min(LANES, size - block * LANES))
+            validation = float32(total_validation / (setting.validation_size * y.shape[0]))
+            test = float32(total / (setting.test_size * y.shape[0]))
+        gate = ZERO
+        for block in range(tables.shape[0]):
+            draw(
+                step, keys, tables[block], setting.half_word, third, setting.unit, low, width, x_words, words,
+                half_words, subsets, setting.operation, row_inputs, row_targets, sums, x, t,
+            )
+            {forward}
+            {gate}
+            error_gradient(y, t, share[block], dy)
+            {backward}
+        if recording:
+            sparsity = {sparsity}
+            place = places[step // setting.evaluate_every]
+            observe(
+                step, validation, test, sparsity, gate / setting.batch, p, thresholds, place,
+                records, best_step, best, best_parameters, last, solved_at, curve,
+            )
+        {gradient}
+        strength = strength_at(step, setting.strength, setting.start, setting.end)
+        if strength > 0:
+            {regularize}
+        adam(step, setting.lr, setting.beta1, setting.beta2, setting.eps, g, p, m, v)
+        {project}
+    return end
+"""
+
+
+def array_types(program: Program) -> dict[str, tuple[str, int]]:
+    """Types and dimensions of all arrays of a kernel, in the order of its table."""
+    own = {name: ("float32", len(shape)) for name, shape in program.shapes.items()}
+    flat = [*program.parameters, *(f"g{name[1:]}" for name in program.parameters)]
+    return ARRAYS | own | dict.fromkeys(flat, ("float32", 1))
+
+
+def source(program: Program) -> str:
+    """The text of a kernel."""
+    arrays = [
+        f"{name} = array_at(table, {row}, {dtype}, {ndim})"
+        for row, (name, (dtype, ndim)) in enumerate(array_types(program).items())
+    ]
+    gate = f"gate += sum_gate({program.gate}, share[block])" if program.gate else "gate = float32(nan)"
+    forward_block = [line.replace("(x,", "(inputs[block],").replace(" x,", " inputs[block],") for line in program.forward]
+    pieces = {
+        "arrays": arrays,
+        "weigh": program.weigh,
+        "forward_block": forward_block,
+        "forward": program.forward,
+        "gate": [gate],
+        "backward": program.backward,
+        "gradient": program.gradient,
+        "regularize": program.regularize or ["pass"],
+        "project": program.project,
+    }
+    lines = []
+    for line in TEMPLATE.splitlines():
+        name = line.strip().strip("{}")
+        indent = line[: len(line) - len(line.lstrip())]
+        lines += [indent + piece for piece in pieces[name]] if name in pieces else [line]
+    sparsity = f"max({', '.join(f'sparsity_error({w})' for w in program.sparsity)})"
+    return "\n".join(lines).replace("{sparsity}", sparsity) + "\n"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A compiled loop, and the names of the arrays in its table.
+
+    It is called as `function(table, setting, begin, end)`, trains from step `begin` up to step `end`, and returns the
+    step it came to, which is less than `end` if it met NaN.
     """
-    weigh1, forward1, backward1, _, gradient1, project1, sparsity1, _ = make_layer(first)
-    weigh2, forward2, backward2, backward_input2, gradient2, project2, sparsity2, gate2 = make_layer(second)
 
-    @inlined  # type: ignore[untyped-decorator]
-    def error(x, t, size, scratch):  # type: ignore[no-untyped-def]
-        total = 0.0
-        for k in range(x.shape[0]):
-            forward1(x[k], scratch.z, scratch.first)
-            forward2(scratch.z, scratch.y, scratch.second)
-            total += _squared_error(scratch.y, t[k], min(LANES, size - k * LANES))
-        return np.float32(total / (size * t.shape[1]))
+    function: Callable[[NDArray[np.int64], Setting, int, int], int]
+    types: Mapping[str, tuple[str, int]]
 
-    @compiled  # type: ignore[untyped-decorator]
-    def kernel(setting, begin, end, split, p, m, v, verdict, scratch):  # type: ignore[no-untyped-def]
-        wide()
-        first, second, g, x, z, y = scratch.first, scratch.second, scratch.g, scratch.x, scratch.z, scratch.y
-        p1, p2, g1, g2 = p[:split], p[split:], g[:split], g[split:]
-        validation = test = ZERO
-        for step in range(begin, end):
-            weigh1(p1, first)
-            weigh2(p2, second)
-            recording = step % setting.evaluate_every == 0
-            if recording:
-                if _any_nan(p):
-                    verdict.ended[0] = True
-                    return step
-                validation = error(setting.validation, setting.validation_targets, setting.validation_size, scratch)
-                test = error(setting.test, setting.test_targets, setting.test_size, scratch)
-            gate = ZERO
-            for block in range(setting.tables.shape[0]):
-                draw(setting, step, block, scratch)
-                forward1(x, z, first)
-                forward2(z, y, second)
-                if recording:
-                    gate += gate2(setting.share[block], second)
-                _error_gradient(y, scratch.t, setting.share[block], scratch.dy)
-                backward2(z, y, scratch.dy, second)
-                clear(scratch.dz)
-                backward_input2(z, y, scratch.dy, scratch.dz, second)
-                backward1(x, z, scratch.dz, first)
-            if recording:
-                sparsity = max(sparsity1(first), sparsity2(second))
-                gate /= setting.outputs_seen
-                place = setting.places[step // setting.evaluate_every]
-                observe(validation, test, sparsity, gate, step, p, setting.thresholds, place, verdict)
-            strength = strength_at(setting.strength, setting.start, setting.end, step)
-            gradient1(p1, strength, first, g1)
-            gradient2(p2, strength, second, g2)
-            adam(setting, step, g, p, m, v)
-            project1(p1, first)
-            project2(p2, second)
-        return end
+    def table(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+        """Address and shape of each array. The arrays must live as long as the table is used."""
+        table = np.ones((len(self.types), TABLE_COLUMNS), np.int64)
+        for row, (name, (dtype, ndim)) in zip(table, self.types.items(), strict=True):
+            array = arrays[name]
+            if array.dtype != dtype or array.ndim != ndim or not array.flags.c_contiguous:
+                raise TypeError(f"{name} must be contiguous, {ndim}-dimensional and of {dtype}, got {array.dtype}")
+            row[0], row[1 : 1 + ndim] = array.ctypes.data, array.shape
+        return table
 
-    return kernel  # type: ignore[no-any-return]
+
+_KERNELS: dict[str, Kernel] = {}
+
+_NAMES = {
+    **{f.__name__: f for f in (array_at, wide, draw, error_gradient, squared_error, adam, strength_at, any_nan, observe)},
+    **{name: getattr(np, name) for name in ("float32", "float64", "int64", "uint8", "uint32", "uint64", "inf", "nan")},
+    "sum_gate": sum_gate,
+    "sparsity_error": sparsity_error,
+    "LANES": LANES,
+    "ZERO": ZERO,
+}
+
+
+def make_kernel(program: Program) -> Kernel:
+    """The kernel of a program; the same one for all programs with the same lines."""
+    text = source(program)
+    if text not in _KERNELS:
+        file = f"<arithmos kernel {len(_KERNELS)}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        namespace: dict[str, Any] = {**_NAMES, **program.functions}
+        exec(compile(text, file, "exec"), namespace)
+        _KERNELS[text] = Kernel(compiled(namespace["kernel"]), array_types(program))
+    return _KERNELS[text]

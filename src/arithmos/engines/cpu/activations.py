@@ -1,0 +1,78 @@
+"""What comes after an aggregation: bias and activation, and the gate between two leaves. All arrays are `[o, lanes]`."""
+
+import numpy as np
+
+from . import maths
+from ._compile import LANES, apart, compiled
+
+ZERO, ONE, SIX = np.float32(0), np.float32(1), np.float32(6)
+
+
+@compiled  # type: ignore[untyped-decorator]
+def add_bias(bias, z):  # type: ignore[no-untyped-def]
+    """z += bias, in place."""
+    apart()
+    for o in range(z.shape[0]):
+        shift = bias[o]
+        for b in range(LANES):
+            z[o, b] += shift
+
+
+@compiled  # type: ignore[untyped-decorator]
+def add_bias_gradient(dz, d_bias):  # type: ignore[no-untyped-def]
+    apart()
+    for o in range(dz.shape[0]):
+        s = ZERO
+        for b in range(LANES):
+            s += dz[o, b]
+        d_bias[o] += s
+
+
+@compiled  # type: ignore[untyped-decorator]
+def relu(z, highest):  # type: ignore[no-untyped-def]
+    """Values within [0, highest], in place; NaN stays."""
+    for o in range(z.shape[0]):
+        for b in range(LANES):
+            v = z[o, b]
+            z[o, b] = ZERO if v <= ZERO else highest if v >= highest else v
+
+
+@compiled  # type: ignore[untyped-decorator]
+def relu_gradient(z, highest, dz, da):  # type: ignore[no-untyped-def]
+    """The gradient passes between the bounds, not on them."""
+    apart()
+    for o in range(z.shape[0]):
+        for b in range(LANES):
+            da[o, b] = ZERO if z[o, b] <= ZERO or z[o, b] >= highest else dz[o, b]
+
+
+@compiled  # type: ignore[untyped-decorator]
+def mix(add, mul, gate, z):  # type: ignore[no-untyped-def]
+    """z = g add + (1 - g) mul with g = sigmoid(gate), which stays in `gate`."""
+    apart()
+    for o in range(z.shape[0]):
+        for b in range(LANES):
+            g = maths.sigmoid(gate[o, b])
+            gate[o, b] = g
+            z[o, b] = g * add[o, b] + (ONE - g) * mul[o, b]
+
+
+@compiled  # type: ignore[untyped-decorator]
+def mix_gradient(add, mul, gate, dz, d_add, d_mul, d_gate):  # type: ignore[no-untyped-def]
+    apart()
+    for o in range(dz.shape[0]):
+        for b in range(LANES):
+            d, g = dz[o, b], gate[o, b]
+            d_add[o, b] = d * g
+            d_mul[o, b] = d * (ONE - g)
+            d_gate[o, b] = d * (add[o, b] - mul[o, b]) * ((ONE - g) * g)
+
+
+@compiled  # type: ignore[untyped-decorator]
+def sum_gate(gate, share):  # type: ignore[no-untyped-def]
+    """The sum of the gate over the lanes that count."""
+    total = ZERO
+    for o in range(gate.shape[0]):
+        for b in range(LANES):
+            total += gate[o, b] if share[b] > ZERO else ZERO
+    return total

@@ -1,0 +1,210 @@
+"""A network of parts as a program: the calls of compiled functions, line by line, and the arrays they work on.
+
+The lines depend on the parts alone, the arrays on the sizes too. So one kernel serves all sizes of a network.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...nn._parts import Clamp, ExpLog, Free, Gate, Leaf, Parts, Product, Sigmoid, Sum
+from . import activations, aggregations, maps
+from ._compile import LANES
+
+RELU_HIGHEST = {"relu": "inf", "relu6": "6.0"}
+
+
+@dataclass
+class Program:
+    """What a kernel does with a network.
+
+    Args:
+        weigh: before a batch: effective weights of the parameters, gradients of the weights set to 0.
+        forward: for a block: from `x` to `y`.
+        backward: for a block: adds the gradient of the block, from `dy`, to those of the weights.
+        gradient: after a batch: the gradient of the parameters.
+        regularize: adds that of the sparsity regularizer.
+        project: after a step.
+        sparsity: the effective weight matrices.
+        gate: the gate of the last layer, if it has one.
+        parameters: sizes of the parameters by name, in order; each has a gradient, `g_` for `p_`.
+        shapes: of all other arrays by name; `[o i]` or `[rows, lanes]`.
+        functions: those that are called, by name.
+    """
+
+    weigh: list[str] = field(default_factory=list)
+    forward: list[str] = field(default_factory=list)
+    backward: list[str] = field(default_factory=list)
+    gradient: list[str] = field(default_factory=list)
+    regularize: list[str] = field(default_factory=list)
+    project: list[str] = field(default_factory=list)
+    sparsity: list[str] = field(default_factory=list)
+    gate: str | None = None
+    parameters: dict[str, int] = field(default_factory=dict)
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def call(self, function: Callable[..., Any], *arguments: str) -> str:
+        """The line that calls a function."""
+        self.functions[function.__name__] = function
+        return f"{function.__name__}({', '.join(arguments)})"
+
+    def array(self, name: str, *shape: int) -> str:
+        """A new array."""
+        self.shapes[name] = shape
+        return name
+
+    def parameter(self, name: str, size: int) -> tuple[str, str]:
+        """A new parameter and its gradient."""
+        self.parameters[f"p_{name}"] = size
+        return f"p_{name}", f"g_{name}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a layer or a leaf stands: its sizes, and the names of the arrays it is given."""
+
+    name: str
+    i: int
+    o: int
+    x: str
+    z: str
+    dz: str
+    dx: str | None
+
+
+def write(parts: tuple[Parts, Parts], sizes: tuple[int, int, int]) -> Program:
+    """The program of a network of two layers."""
+    program = Program()
+    (first, second), (inputs, hidden, outputs) = parts, sizes
+    for name, rows in (("z", hidden), ("dz", hidden), ("y", outputs), ("dy", outputs)):
+        program.array(name, rows, LANES)
+    _layer(program, first, Place("first", inputs, hidden, "x", "z", "dz", None))
+    backward, program.backward = program.backward, [program.call(aggregations.clear, "dz")]
+    _layer(program, second, Place("second", hidden, outputs, "z", "y", "dy", "dz"))
+    program.backward += backward
+    return program
+
+
+def _layer(program: Program, parts: Parts, at: Place) -> None:
+    if isinstance(parts, Leaf):
+        w = _weights(program, parts, at.name, at.i, at.o)
+        _leaf(program, parts, at, *w)
+    else:
+        _gate(program, parts, at)
+
+
+def _weights(program: Program, leaf: Leaf, name: str, i: int, o: int) -> tuple[str, str, str, str]:
+    """Names of the effective weights, of the bias, and of their gradients."""
+    size = i * o
+    w, dw = program.array(f"{name}_w", size), program.array(f"{name}_dw", size)
+    p, g = program.parameter(f"{name}_w", size)
+    call, clamp = program.call, leaf.map
+    if isinstance(clamp, Clamp):
+        limits = f"float32({clamp.low})", f"float32({clamp.high})"
+        if clamp.project:
+            program.project.append(call(maps.project, p, *limits))
+    if isinstance(clamp, Clamp) and clamp.clip:
+        program.weigh.append(call(maps.clip, p, *limits, w))
+        program.gradient.append(call(maps.clip_gradient, p, *limits, dw, g))
+    elif isinstance(clamp, Clamp | Free):
+        program.weigh.append(call(maps.copy, p, w))
+        program.gradient.append(call(maps.copy, dw, g))
+    elif isinstance(clamp, Sigmoid):
+        program.weigh.append(call(maps.sigmoid_weight, p, w))
+        program.gradient.append(call(maps.sigmoid_weight_gradient, w, dw, g))
+    else:
+        m, g_m = program.parameter(f"{name}_m", size)
+        tanh, sigmoid = program.array(f"{name}_tanh", size), program.array(f"{name}_sigmoid", size)
+        program.weigh.append(call(maps.tanh_sigmoid_weight, p, m, tanh, sigmoid, w))
+        program.gradient.append(call(maps.tanh_sigmoid_weight_gradient, tanh, sigmoid, dw, g, g_m))
+    if leaf.sparsity != "none":
+        signed = str(leaf.sparsity == "signed")
+        program.regularize.append(call(maps.add_sparsity_gradient, p, signed, "strength", g))
+    program.weigh.append(call(maps.zero, dw))
+    program.sparsity.append(w)
+    if not leaf.bias:
+        return w, dw, "", ""
+    bias, g_bias = program.parameter(f"{name}_bias", o)
+    d_bias = program.array(f"{name}_d_bias", o)
+    program.weigh.append(call(maps.zero, d_bias))
+    program.gradient.append(call(maps.copy, d_bias, g_bias))
+    return w, dw, bias, d_bias
+
+
+def _leaf(program: Program, leaf: Leaf, at: Place, w: str, dw: str, bias: str, d_bias: str) -> None:
+    """Aggregation, bias and activation. An exp-log keeps its own value where bias or activation change it."""
+    call, array, forward, backward = program.call, program.array, program.forward, program.backward
+    a, da = at.z, at.dz
+    if leaf.activation != "none":
+        da = array(f"{at.name}_da", at.o, LANES)
+        backward.append(call(activations.relu_gradient, at.z, f"float32({RELU_HIGHEST[leaf.activation]})", at.dz, da))
+    if leaf.bias:
+        backward.append(call(activations.add_bias_gradient, da, d_bias))
+    if isinstance(leaf.aggregation, ExpLog) and (leaf.bias or leaf.activation != "none"):
+        a = array(f"{at.name}_a", at.o, LANES)
+    _aggregate(program, leaf, at, w, dw, a, da)
+    if a != at.z:
+        forward.append(call(aggregations.copy_outputs, a, at.z))
+    if leaf.bias:
+        forward.append(call(activations.add_bias, bias, at.z))
+    if leaf.activation != "none":
+        forward.append(call(activations.relu, at.z, f"float32({RELU_HIGHEST[leaf.activation]})"))
+
+
+def _aggregate(program: Program, leaf: Leaf, at: Place, w: str, dw: str, a: str, da: str) -> None:
+    """From x to a, and from da to dw and dx."""
+    call, array, forward, backward = program.call, program.array, program.forward, program.backward
+    if isinstance(leaf.aggregation, Sum):
+        forward.append(call(aggregations.weighted_sum, w, at.x, a))
+        backward.append(call(aggregations.add_weight_gradient, da, at.x, dw))
+        if at.dx:
+            backward.append(call(aggregations.add_input_gradient, w, da, at.dx))
+        return
+    rows, outs = array(f"{at.name}_rows", at.i, LANES), array(f"{at.name}_outs", at.o, LANES)
+    if isinstance(leaf.aggregation, Product):
+        forward.append(call(aggregations.product, w, at.x, a))
+        backward.append(call(aggregations.add_product_weight_gradient, w, at.x, da, rows, outs, dw))
+        if at.dx:
+            backward.append(call(aggregations.add_product_input_gradient, w, at.x, da, rows, outs, at.dx))
+        return
+    forward += [
+        call(aggregations.log_inputs, at.x, rows),
+        call(aggregations.weighted_sum, w, rows, a),
+        call(aggregations.exp_outputs, a),
+    ]
+    backward += [
+        call(aggregations.exp_gradient, a, da, outs),
+        call(aggregations.add_weight_gradient, outs, rows, dw),
+    ]
+    if at.dx:
+        backward += [
+            call(aggregations.clear, rows),
+            call(aggregations.add_input_gradient, w, outs, rows),
+            call(aggregations.add_log_gradient, at.x, rows, at.dx),
+        ]
+
+
+def _gate(program: Program, gate: Gate, at: Place) -> None:
+    call, name = program.call, at.name
+    names = ("z_add", "z_mul", "gate", "dz_add", "dz_mul", "d_gate")
+    z_add, z_mul, g, dz_add, dz_mul, dg = (program.array(f"{name}_{key}", at.o, LANES) for key in names)
+    add = Place(f"{name}_add", at.i, at.o, at.x, z_add, dz_add, at.dx)
+    mul = Place(f"{name}_mul", at.i, at.o, at.x, z_mul, dz_mul, at.dx)
+    program.backward.append(call(activations.mix_gradient, z_add, z_mul, g, at.dz, dz_add, dz_mul, dg))
+    w_add = _weights(program, gate.add, add.name, at.i, at.o)
+    w_mul = w_add if gate.shared else _weights(program, gate.mul, mul.name, at.i, at.o)
+    _leaf(program, gate.add, add, *w_add)
+    _leaf(program, replace(gate.mul, bias=gate.add.bias) if gate.shared else gate.mul, mul, *w_mul)
+    w, g_w = program.parameter(f"{name}_gate", at.i * at.o)
+    dw = program.array(f"{name}_gate_dw", at.i * at.o)
+    program.weigh.append(call(maps.zero, dw))
+    program.gradient.append(call(maps.copy, dw, g_w))
+    program.forward += [
+        call(aggregations.weighted_sum, w, at.x, g),
+        call(activations.mix, z_add, z_mul, g, at.z),
+    ]
+    program.backward.append(call(aggregations.add_weight_gradient, dg, at.x, dw))
+    if at.dx:
+        program.backward.append(call(aggregations.add_input_gradient, w, dg, at.dx))
+    program.gate = g if at.name == "second" else None
