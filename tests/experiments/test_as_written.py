@@ -28,7 +28,7 @@ def test_models_are_those_of_the_text():
     layers = {label: [layer.name for layer in spec.model.layers] for label, spec in written(TABLE).items()}
     assert layers == {
         "NAC•,NMU after NAC₊ (model table)": ["NACAdd", "NACMulNMU"],
-        "NMU, Var[W] = ¼ (initialization)": ["NAU", "NMU"],
+        "NMU, Var[W] = 1/4 (initialization)": ["NAU", "NMU"],
         "ReLU in both layers (model table)": ["ReLU", "ReLU"],
         "ReLU6 in both layers (model table)": ["ReLU6", "ReLU6"],
         "NAU, Glorot uncapped (initialization)": ["NAU", "NAU"],
@@ -36,7 +36,7 @@ def test_models_are_those_of_the_text():
 
 
 def test_initial_weights_have_the_variance_of_the_text():
-    quarter = written(TABLE)["NMU, Var[W] = ¼ (initialization)"]
+    quarter = written(TABLE)["NMU, Var[W] = 1/4 (initialization)"]
     uncapped = written(TABLE)["NAU, Glorot uncapped (initialization)"]
     for spec, unit, bound in ((quarter, NMU, 0.75), (uncapped, NAU, 0.5)):
         starts = [spec.network(seed)[1].weight.abs().max().item() for seed in range(20)]

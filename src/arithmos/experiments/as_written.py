@@ -18,7 +18,7 @@ def _written(name: str, label: str, *layers: Layer) -> Model:
 
 
 AFTER_NAC = _written("NACMulNMU", "NAC•,NMU after NAC₊ (model table)", Layer("NACAdd"), Layer("NACMulNMU"))
-QUARTER = _written("NMU", "NMU, Var[W] = ¼ (initialization)", Layer("NAU"), Layer("NMU", (("init", "paper"),)))
+QUARTER = _written("NMU", "NMU, Var[W] = 1/4 (initialization)", Layer("NAU"), Layer("NMU", (("init", "paper"),)))
 UNCAPPED = _written("NAU", "NAU, Glorot uncapped (initialization)", *[Layer("NAU", (("init", "paper"),))] * 2)
 RELU = _written("ReLU", "ReLU in both layers (model table)", *[Layer("ReLU")] * 2)
 RELU6 = _written("ReLU6", "ReLU6 in both layers (model table)", *[Layer("ReLU6")] * 2)

@@ -78,7 +78,7 @@ SURFACES: Catalogue[Surface] = Catalogue(
         panels=tuple(
             (f"ε = {text}", partial(theory.loss_surface, epsilon=float(text))) for text in ("1e-7", "0.1", "1")
         ),
-        levels=(10.0, 50.0, 100.0, 200.0, 300.0, 400.0, 500.0),
+        levels=(10.0, 50.0, 100.0, 150.0, 250.0, 500.0),
         limit=500.0,
     ),
     Surface(

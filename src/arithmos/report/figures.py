@@ -1,0 +1,263 @@
+"""Charts: each function takes a table and draws it. Nothing is computed here but where a mark goes.
+
+Ours are filled marks with their 95 % intervals, published values hollow ones. All values show when pointed at, and a
+click on a model in the legend fades the others.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import altair as alt
+import pandas as pd
+
+from ..experiments import Experiment
+from .gates import CENTERS
+from .marks import Row, color, fade, legend, panel_title, rows_of, shape, symbol
+from .style import GRAY, INK, SOLVED, Chart, styled
+
+Estimator = Literal["released", "corrected"]
+Panel = alt.LayerChart | alt.FacetChart
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a panel shows: a column of the summary, its title, how a value is written in full and on an axis."""
+
+    column: str
+    title: str
+    value: str
+    label: str
+
+
+SUCCESS = Measure("success_rate", "Success rate", ".1%", "format(datum.value, '.0%')")
+SOLVED_AT = Measure("solved_at_mean", "Solved at iteration step", ",.0f", "format(datum.value, '~s')")
+SPARSITY = Measure(
+    "sparsity_mean",
+    "Sparsity error",
+    ".3g",
+    "datum.value == 0 ? '0' : format(datum.value, abs(datum.value) < 0.001 ? '~e' : '~g')",
+)
+
+AXES = {
+    "hidden_size": "Hidden size",
+    "interpolation": "Range of the inputs in training",
+    "input_size": "Input size",
+    "overlap_ratio": "Overlap, as a share of a subset",
+    "subset_ratio": "Size of a subset, as a share of the input",
+    "strength": "Strength of the sparsity regularizer",
+}
+CATEGORIES = ("interpolation", "strength")
+"""Axes whose places are evenly spaced."""
+DODGED = ("interpolation",)
+"""Axes along which models stand side by side instead of being joined by lines."""
+
+QUARTERS = [0, 0.25, 0.5, 0.75, 1]
+COLUMNS = ["operation", "label", "source", "slot", "value", "low", "high", "runs"]
+"""What is known of a point, besides its place on the axis."""
+
+
+def sweep(frame: pd.DataFrame, experiment: Experiment, *, estimator: Estimator = "released") -> alt.HConcatChart:
+    """Three panels over the axis of an experiment: success rate, solved at, sparsity error.
+
+    Args:
+        frame: what `summarize` made of the experiment.
+        experiment: the experiment, which has an axis.
+        estimator: "released" for the estimators behind the published means; "corrected" for the right ones, beside
+            which published means of solved-at and sparsity have no place.
+    """
+    if estimator not in ("released", "corrected"):
+        raise ValueError(f"estimator must be 'released' or 'corrected', got {estimator!r}")
+    picked = alt.selection_point(name="model", fields=["label"], bind="legend")
+    panels = []
+    for measure in (SUCCESS, SOLVED_AT, SPARSITY):
+        means = measure is not SUCCESS
+        ours = f"{measure.column}_released" if means and estimator == "released" else measure.column
+        points = [*_points(frame, ours, "ours", experiment.axis)]
+        if "published_n" in frame and not (means and estimator == "corrected"):
+            points += _points(frame, f"published_{measure.column}", "published", experiment.axis)
+        panels.append(_panel(points, frame, measure, experiment.axis, picked))
+    panels[0] = panels[0].add_params(picked)
+    return styled(_titled(alt.hconcat(*panels, spacing=20), frame, experiment))
+
+
+def success(frame: pd.DataFrame, experiment: Experiment) -> alt.ConcatChart:
+    """Success rates of the models of a table, a panel an operation; a click on a mark fades the other models.
+
+    Args:
+        frame: what `summarize` made of the experiment.
+        experiment: the experiment, which has no axis.
+    """
+    picked = alt.selection_point(name="model", fields=["label"])
+    panels = [_rates(part, frame, picked) for _, part in frame.groupby("operation", sort=False)]
+    columns = 3 if max(map(len, frame["label"])) < 20 else 1
+    chart = alt.concat(*panels, columns=columns, spacing=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that the panels have one selection together is what is meant
+        chart = chart.add_params(picked)
+    return styled(_titled(chart, frame, experiment))
+
+
+def _rates(part: pd.DataFrame, frame: pd.DataFrame, picked: alt.Parameter) -> Panel:
+    """The success rates of one operation."""
+    points, printed = [*_points(part, SUCCESS.column, "ours")], "published_n" in part
+    if printed:
+        points += _points(part, f"published_{SUCCESS.column}", "published")
+    x = alt.X(
+        "value:Q",
+        title=None,
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(format=".0%", values=QUARTERS, labelFlush=False),
+    )
+    base = alt.Chart(pd.DataFrame(points, columns=COLUMNS)).encode(
+        y=alt.Y("label:N", sort=[*part["label"]], scale=alt.Scale(domain=[*part["label"]]), title=None),
+        yOffset=alt.YOffset("source:N", scale=alt.Scale(domain=["ours", *(["published"] if printed else [])])),
+        opacity=fade(picked, 1.0),
+    )
+    layers = []
+    for source, paint in (("published", alt.value(GRAY)), ("ours", color(frame, None))):
+        marks = base.transform_filter(alt.datum.source == source).encode(color=paint)
+        bars = marks.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, strokeOpacity=0.6)
+        dots = marks.mark_point(filled=source == "ours", size=45, strokeWidth=1.3).encode(x=x, shape=shape(frame, None))
+        layers += [bars.encode(x="low:Q", x2="high:Q"), dots.encode(tooltip=_tooltip(SUCCESS))]
+    [operation] = set(part["operation"])
+    return alt.layer(*layers).properties(
+        width=190, height=alt.Step(11 if printed else 16), title=panel_title(symbol(operation))
+    )
+
+
+def gates(frame: pd.DataFrame, experiment: Experiment) -> alt.FacetChart:
+    """Where the gates of the last layer stood: which share of the runs in each bin, solved and not.
+
+    Args:
+        frame: what `gate_counts` made of the experiment.
+        experiment: the experiment, whose models end in a gate.
+    """
+    x = alt.X(
+        "gate:O",
+        title="Gate, from 0 (multiply) to 1 (add)",
+        axis=alt.Axis(values=QUARTERS, labelAngle=0),
+        scale=alt.Scale(domain=CENTERS, paddingInner=0.15, paddingOuter=0.3),
+    )
+    base = alt.Chart().encode(
+        x=x,
+        y=alt.Y("share:Q", title="Share of the runs", axis=alt.Axis(format=".0%", tickCount=4)),
+        xOffset=alt.XOffset("verdict:N", scale=alt.Scale(domain=[*SOLVED])),
+        tooltip=[
+            alt.Tooltip("label:N", title="Model"),
+            alt.Tooltip("operation:N", title="Operation"),
+            alt.Tooltip("source:N", title="Source"),
+            alt.Tooltip("verdict:N", title="Verdict"),
+            alt.Tooltip("gate:Q", title="Gate", format=".3f"),
+            alt.Tooltip("count:Q", title="Runs"),
+        ],
+    )
+    scale = alt.Scale(domain=[*SOLVED], range=[*SOLVED.values()])
+    ours = base.transform_filter(alt.datum.source == "ours").mark_bar()
+    hollow = base.transform_filter(alt.datum.source == "published").mark_bar(filled=False, strokeWidth=1.2)
+    layers = alt.layer(
+        ours.encode(color=alt.Color("verdict:N", title=None, scale=scale, legend=legend(SOLVED))),
+        hollow.encode(stroke=alt.value(INK), strokeOpacity=alt.value(0.6)),
+    )
+    named = frame.assign(operation=frame["operation"].map(symbol))
+    facets = layers.properties(width=270, height=110).facet(
+        row=alt.Row("operation:N", sort=[*dict.fromkeys(named["operation"])], title=None),
+        column=alt.Column("label:N", sort=[*dict.fromkeys(frame["label"])], title=None),
+        data=named,
+    )
+    return styled(_titled(facets, frame, experiment))
+
+
+def stack(*charts: Any) -> alt.VConcatChart:
+    """Charts of one experiment below each other, under the title of the first."""
+    first, *others = (chart.copy() for chart in charts)
+    title, description = first.title, first.description
+    for chart in (first, *others):
+        chart.config = chart.title = alt.Undefined
+    stacked: alt.VConcatChart = alt.vconcat(first, *others, spacing=30)
+    stacked = stacked.resolve_scale(color="independent", shape="independent")
+    return styled(stacked.properties(title=title, description=description))
+
+
+def _points(frame: pd.DataFrame, column: str, source: str, axis: str = "") -> Iterator[Row]:
+    """A row a point, where there is one: its value, its bounds if it has some, and the runs behind it."""
+    prefix = "published_" if source == "published" else ""
+    for row in rows_of(frame):
+        if row[column] is not None:
+            bounds = {bound: row[f"{column}_{bound}"] for bound in ("low", "high")}
+            yield {
+                "operation": symbol(row["operation"]),
+                "label": row["label"],
+                **({axis: row[axis]} if axis else {}),
+                "source": source,
+                "slot": f"{row['label']}, {source}",
+                "value": row[column],
+                **(bounds if None not in bounds.values() else {}),
+                "runs": f"{row[f'{prefix}k']} of {row[f'{prefix}n']} solved",
+            }
+
+
+def _panel(points: Sequence[Row], frame: pd.DataFrame, measure: Measure, axis: str, picked: alt.Parameter) -> Panel:
+    """One measure over the axis of a figure."""
+    title, dodged = AXES.get(axis, axis.replace("_", " ").capitalize()), axis in DODGED
+    size = {"width": 350 if dodged else 260, "height": 220, "title": panel_title(measure.title)}
+    if not points:
+        nothing = alt.Chart(pd.DataFrame([{}])).mark_text(opacity=0.7, text="no run is solved", fontSize=13)
+        return alt.layer(nothing).properties(**size)
+    places = list(dict.fromkeys(frame[axis]))
+    if axis in CATEGORIES:
+        x = alt.X(f"{axis}:O", title=title, sort=places, scale=alt.Scale(domain=places), axis=_slanted(dodged))
+    else:
+        x = alt.X(
+            f"{axis}:Q", title=title, scale=alt.Scale(zero=False, nice=False, padding=12), axis=alt.Axis(grid=False)
+        )
+    y_axis = alt.Axis(labelExpr=measure.label, tickCount=5)
+    scale = alt.Scale(domain=[0, 1]) if measure is SUCCESS else alt.Scale(zero=True, nice=5)
+    base = alt.Chart(pd.DataFrame(points, columns=[axis, *COLUMNS])).encode(
+        x=x, color=color(frame, legend(frame["label"]))
+    )
+    if dodged:
+        slots = [f"{label}, {source}" for label in dict.fromkeys(frame["label"]) for source in ("ours", "published")]
+        base = base.encode(xOffset=alt.XOffset("slot:N", scale=alt.Scale(domain=slots)))
+    layers = []
+    for source, shift, strength in (("published", 4, 0.45), ("ours", 0, 0.95)):
+        ours = source == "ours"
+        part = base.transform_filter(alt.datum.source == source).encode(opacity=fade(picked, strength))
+        bars = part.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5, xOffset=shift, strokeOpacity=0.5)
+        layers.append(bars.encode(y="low:Q", y2="high:Q"))
+        y = alt.Y("value:Q", title=None, scale=scale, axis=y_axis)
+        if not dodged:
+            dash = [1, 0] if ours else [3, 3]
+            layers.append(part.mark_line(strokeWidth=1.3, strokeDash=dash, xOffset=shift).encode(y=y))
+        dots = part.mark_point(filled=ours, size=42, strokeWidth=1.3, xOffset=shift).encode(
+            y=y, shape=shape(frame, legend(frame["label"]))
+        )
+        layers.append(dots.encode(tooltip=_tooltip(measure, alt.Tooltip(f"{axis}:N", title=title))))
+    return alt.layer(*layers).properties(**size)
+
+
+def _slanted(slanted: bool) -> alt.Axis:
+    return alt.Axis(labelAngle=-35 if slanted else 0, grid=False)
+
+
+def _tooltip(measure: Measure, *places: alt.Tooltip) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("label:N", title="Model"),
+        alt.Tooltip("operation:N", title="Operation"),
+        *places,
+        alt.Tooltip("source:N", title="Source"),
+        alt.Tooltip("value:Q", title=measure.title, format=measure.value),
+        alt.Tooltip("low:Q", title="from", format=measure.value),
+        alt.Tooltip("high:Q", title="to", format=measure.value),
+        alt.Tooltip("runs:N", title="Runs"),
+    ]
+
+
+def _titled(chart: Chart, frame: pd.DataFrame, experiment: Experiment) -> Chart:
+    heading = f"{experiment.item}: {experiment.title}" if experiment.item else experiment.title
+    published = "published_n" in frame or "published" in set(frame.get("source", ()))
+    note = "Filled: ours, with 95 % intervals. Hollow: published." if published else "With 95 % intervals."
+    subtitle = note if experiment.axis else f"Success rate. {note}"
+    titled: Chart = chart.properties(title=alt.Title(experiment.title, subtitle=subtitle), description=heading)
+    return titled

@@ -1,0 +1,62 @@
+"""What charts share: rows for a chart to hold, scales by model, fading."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from ..tasks import OPERATIONS
+from .style import looks
+
+Row = dict[str, Any]
+
+FADED = 0.06
+
+
+def rows_of(frame: pd.DataFrame) -> list[Row]:
+    """Rows of plain values; what is missing, or not finite, is None."""
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def symbol(operation: str) -> str:
+    """An operation as it is written; empty for a user's data."""
+    return OPERATIONS[operation][0] if operation in OPERATIONS else ""
+
+
+def legend(labels: Iterable[str]) -> alt.Legend:
+    """A legend below the chart, in as many columns as labels of this length leave room for."""
+    longest = max(map(len, labels), default=0)
+    return alt.Legend(orient="bottom", columns=min(6, max(1, 110 // (longest + 4))), symbolOpacity=1)
+
+
+def panel_title(text: str) -> alt.Title:
+    """The title of one of several panels."""
+    return alt.Title(text, fontSize=12, frame="group", offset=8)
+
+
+def color(frame: pd.DataFrame, legend: alt.Legend | None) -> alt.Color:
+    """Colors by model."""
+    models = dict(zip(frame["label"], frame["model"], strict=True))
+    scale = alt.Scale(domain=list(models), range=[look.color for look in looks([*models.values()])])
+    return alt.Color("label:N", title=None, scale=scale, legend=legend)
+
+
+def shape(frame: pd.DataFrame, legend: alt.Legend | None) -> alt.Shape:
+    """Shapes by model."""
+    models = dict(zip(frame["label"], frame["model"], strict=True))
+    scale = alt.Scale(domain=list(models), range=[look.shape for look in looks([*models.values()])])
+    return alt.Shape("label:N", title=None, scale=scale, legend=legend)
+
+
+def fade(picked: alt.Parameter, opacity: float) -> Any:
+    """Opacity of what is picked, where the rest fades."""
+    return alt.when(picked).then(alt.value(opacity)).otherwise(alt.value(FADED))

@@ -1,0 +1,93 @@
+"""How charts look: a color and a shape for every model, and a frame that suits light and dark pages alike.
+
+Colors have a contrast of 3 or more to white and to near-black. Text and axes take the color of the text around them.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import altair as alt
+
+
+class Look(NamedTuple):
+    """How the marks of a model look."""
+
+    color: str
+    shape: str
+
+
+RED, ORANGE, GOLD, OLIVE = "#d1432f", "#cf6a1c", "#a87c05", "#71891d"
+GREEN, TEAL, BLUE, PURPLE = "#1d9450", "#0b8ca8", "#2f7fd6", "#8e5bd0"
+PINK, BROWN, GRAY = "#d0478f", "#96693c", "#7a7a7a"
+
+PALETTE = (BLUE, RED, GREEN, PURPLE, GOLD, PINK, TEAL, BROWN, OLIVE, ORANGE, GRAY)
+
+LOOKS: dict[str, Look] = {
+    "NMU": Look(RED, "triangle-up"),
+    "NAU": Look(ORANGE, "triangle-up"),
+    "NALU": Look(BLUE, "circle"),
+    "NACMul": Look(PURPLE, "diamond"),
+    "NACMulSigma": Look(GREEN, "square"),
+    "NACMulNMU": Look(GOLD, "triangle-down"),
+    "GatedNAUNMU": Look(PINK, "cross"),
+    "NACAdd": Look(TEAL, "diamond"),
+    "Linear": Look(GRAY, "circle"),
+    "ReLU": Look(OLIVE, "square"),
+    "ReLU6": Look(BROWN, "square"),
+    "GateNAUNMU": Look(PINK, "cross"),
+    "GateNALUSeparate": Look(TEAL, "square"),
+    "GateNALUShared": Look(BLUE, "circle"),
+    "no R_sparse": Look(GOLD, "square"),
+    "no W-clamp": Look(GREEN, "circle"),
+    "no R_sparse, no W-clamp": Look(PURPLE, "diamond"),
+}
+"""Looks of the published models; the paper, too, draws NAU and NMU as triangles."""
+
+SOLVED = {"solved": GREEN, "not solved": RED}
+"""Colors of what became of a run."""
+
+INK = "currentColor"
+"""The color of the text around a chart; black where there is none."""
+
+
+def looks(models: Sequence[str]) -> list[Look]:
+    """A look for each model: its own, or one that none of the others has, as long as there are any."""
+    own = [LOOKS[model] for model in models if model in LOOKS]
+    free = [look for look in LOOKS.values() if look.color not in {taken.color for taken in own}] or list(LOOKS.values())
+    strangers = [model for model in models if model not in LOOKS]
+    given = {model: free[number % len(free)] for number, model in enumerate(strangers)}
+    return [LOOKS.get(model) or given[model] for model in models]
+
+
+_FRAME: dict[str, Any] = {
+    "background": "transparent",
+    "font": "DejaVu Sans, system-ui, sans-serif",  # the first knows every sign that a label has
+    "axis": {
+        "labelLimit": 0,
+        **{name: INK for name in ("labelColor", "titleColor", "domainColor", "tickColor", "gridColor")},
+        "domainOpacity": 0.4,
+        "tickOpacity": 0.4,
+        "gridOpacity": 0.12,
+        "titleFontWeight": "normal",
+    },
+    "legend": {"labelColor": INK, "titleColor": INK, "labelLimit": 0, "symbolSize": 60},
+    "header": {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "labelLimit": 0},
+    "title": {
+        "color": INK,
+        "subtitleColor": INK,
+        "anchor": "start",
+        "offset": 12,
+        "fontSize": 14,
+        "subtitlePadding": 4,
+    },
+    "text": {"color": INK},
+    "view": {"stroke": INK, "strokeOpacity": 0.15},
+}
+
+Chart = TypeVar("Chart", bound=alt.TopLevelMixin)
+
+
+def styled(chart: Chart) -> Chart:
+    """The chart with the frame that all of them have."""
+    framed: Chart = chart.configure(**_FRAME)
+    return framed
