@@ -13,7 +13,8 @@ from ._click import INTERRUPTED, Program, asked, complain, names, seconds
 from .engines import ENGINES, Engines
 from .experiments import EXPERIMENTS, Experiment
 from .progress import Watch, duration
-from .report import listing, render, summarize
+from .report import claims as decide_claims
+from .report import listing, render, render_claims, render_verdicts, summarize, verdicts
 from .report.grid import FORMATS
 from .report.run import run_page, spec_page
 from .spec import MODELS
@@ -55,6 +56,13 @@ stored = click.option(
     show_default=True,
     metavar="DIR",
     help="Folder of the store.",
+)
+judged_by = click.option(
+    "--criterion",
+    type=click.Choice(["released", "corrected"]),
+    default="released",
+    show_default=True,
+    help="Thresholds and estimators: those behind the published numbers, or the right ones.",
 )
 formatted = click.option(
     "--format", type=click.Choice([*FORMATS, "json"]), default="text", show_default=True, help="How to write it."
@@ -155,13 +163,7 @@ def conclusion(outcome: bench.Outcome, store: Path, command: str) -> str:
 @main.command(epilog="arithmos table table-1\narithmos table table-2 --ops mul --criterion corrected --format latex")
 @click.argument("experiment")
 @selection
-@click.option(
-    "--criterion",
-    type=click.Choice(["released", "corrected"]),
-    default="released",
-    show_default=True,
-    help="Thresholds and estimators: those behind the published numbers, or the right ones.",
-)
+@judged_by
 @stored
 @formatted
 def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: Any) -> None:
@@ -171,6 +173,33 @@ def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: A
     """
     [part] = pick([experiment], **chosen)
     click.echo(render(summarize(Store(store), part, criterion=criterion), part, format))
+
+
+@main.command(epilog="arithmos verdict\narithmos verdict table-1 all-models --format markdown")
+@click.argument("experiments", nargs=-1, metavar="[EXPERIMENT…]")
+@judged_by
+@stored
+@formatted
+def verdict(experiments: Sequence[str], criterion: Any, store: Path, format: Any) -> None:
+    """Whether each published number agrees with ours.
+
+    Of the experiments named every number is shown; without a name, those of all experiments that differ.
+    """
+    parts = pick(experiments, None, None) if experiments else None
+    frame = verdicts(Store(store), parts, criterion=criterion)
+    click.echo(render_verdicts(frame, format, every=bool(experiments)))
+
+
+@main.command(epilog="arithmos claims\narithmos claims ablation-1 square-nmu")
+@click.argument("claims", nargs=-1, metavar="[CLAIM…]")
+@judged_by
+@stored
+@formatted
+def claims(claims: Sequence[str], criterion: Any, store: Path, format: Any) -> None:
+    """What the paper says its experiments show, and whether the stored runs bear it out."""
+    with asked():
+        frame = decide_claims(Store(store), claims or None, criterion=criterion)
+    click.echo(render_claims(frame, format))
 
 
 @main.command(epilog="arithmos models")

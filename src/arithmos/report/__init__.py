@@ -1,4 +1,8 @@
 """From stored runs to what a reader sees."""
 
+from .claim import claims as claims
+from .claim import render_claims as render_claims
 from .summary import summarize as summarize
 from .tables import render as render
+from .verdict import verdicts as verdicts
+from .verdict_tables import render_verdicts as render_verdicts

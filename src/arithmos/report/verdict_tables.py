@@ -53,7 +53,8 @@ def matrix_grid(frame: pd.DataFrame) -> Grid:
         "number lies among those that our runs lead one to expect, made by the same estimator. Too few runs: fewer "
         "than published, or too few solved ones to tell.",
     ]
-    return Grid("Verdicts on the published numbers", header, [cells[:-1], cells[-1:]], notes)
+    title = "Verdicts on the published numbers"
+    return Grid(title, header, [cells[:-1], cells[-1:]] if cells else [], notes if cells else ["Nothing is published."])
 
 
 def verdict_grid(frame: pd.DataFrame) -> Grid:
@@ -72,14 +73,15 @@ def _line(row: Row, experiment: Experiment) -> list[Cell]:
     symbol = dict(OPERATIONS)[row["operation"]][0]
     at = row["at"] if isinstance(row["at"], str) else f"{row['at']:g}"
     names = [Cell(symbol, maths=True), Cell(row["label"]), *([Cell(at, maths=True)] if experiment.axis else [])]
-    theirs = [_number(row, "published"), Cell(f"{row['published_k']}/{row['published_n']}")]
-    ours = [_number(row, "ours"), Cell(f"{row['k']}/{row['n']}")]
+    theirs = [number(row, "published"), Cell(f"{row['published_k']}/{row['published_n']}")]
+    ours = [number(row, "ours"), Cell(f"{row['k']}/{row['n']}")]
     p = "" if math.isnan(row["p"]) else "<0.001" if row["p"] < 0.001 else f"{row['p']:.2g}"
     outcome = [Cell(p, maths=True), Cell(row["verdict"]), Cell(row["note"])]
     return [*names, Cell(MEASURES[row["measure"]][0]), *theirs, *ours, *outcome]
 
 
-def _number(row: Row, name: str) -> Cell:
+def number(row: Row, name: str) -> Cell:
+    """A number of a row, "published" or "ours", with its bounds."""
     write = MEASURES[row["measure"]][1]
     value, low, high = row[name], row[f"{name}_low"], row[f"{name}_high"]
     if math.isnan(value):

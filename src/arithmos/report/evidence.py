@@ -1,0 +1,236 @@
+"""What claims are tested with: cases out of stored runs, and small tests that say what they saw."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import statistics
+from ..experiments import EXPERIMENTS
+from ..spec import Spec
+from ..statistics import Interval
+from ..store import Store
+from ..tasks import OPERATIONS, Arithmetic
+from .grid import percent, scientific
+from .judged import Criterion, Floats, Judged, judged
+from .summary import axis_value, operation
+
+LEVEL = 0.05
+FEW, MOST = 0.10, 0.90
+"""A model cannot do what it does in 10 % of runs at most, and can do what it does in 90 % at least."""
+
+Place = float | str
+Key = tuple[str, str, Place]
+"""Experiment, model, and operation or place on the axis."""
+
+Solved = tuple[Spec, Sequence[int], NDArray[np.float32]]
+"""A spec, the seeds of its solved runs, and their weights at the best record, a row a run."""
+
+
+_SYMBOLS: Mapping[Place, str] = {name: symbol for name, (symbol, _) in OPERATIONS.items()}
+
+
+class TooFewRuns(Exception):
+    """A claim cannot be decided yet."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """The runs of a cell, and what to call it; the model alone where several cells are spoken of."""
+
+    label: str
+    runs: Judged
+    model: str = ""
+
+    @property
+    def rate(self) -> str:
+        """Solved runs of all."""
+        return f"{self.label} {self.runs.k}/{self.runs.n}"
+
+
+@dataclass(frozen=True)
+class Cases:
+    """The cells that claims are about.
+
+    Args:
+        cells: by experiment, model, and operation or place on the axis.
+        labels: how models are called.
+        seeds: how many runs a cell of each experiment must have.
+        weights: the solved runs of a cell with their weights.
+    """
+
+    cells: Mapping[Key, Judged]
+    labels: Mapping[str, str]
+    seeds: Mapping[str, int]
+    weights: Callable[[Key], Solved]
+
+    def __call__(self, experiment: str, model: str, at: Place) -> Case:
+        """A cell.
+
+        Raises:
+            TooFewRuns: it has fewer runs than seeds.
+        """
+        runs, name = self.cells.get((experiment, model, at), Judged()), self.labels.get(model, model)
+        place = f"on {_SYMBOLS[at]}" if at in _SYMBOLS else f"at {at:g}" if isinstance(at, float) else f"at {at}"
+        label = f"{name} {place}"
+        if runs.n < self.seeds[experiment]:
+            raise TooFewRuns(f"{experiment}, {label}: {runs.n} of {self.seeds[experiment]} runs")
+        return Case(label, runs, name)
+
+
+def load_cases(store: Store, experiments: Iterable[str], criterion: Criterion) -> Cases:
+    """The cells of some experiments of the catalogue."""
+    cells: dict[Key, Judged] = {}
+    specs: dict[Key, Spec] = {}
+    for name in experiments:
+        experiment = EXPERIMENTS[name]
+        found = judged(store, experiment, criterion)
+        for spec in experiment.specs:
+            place = axis_value(spec, experiment.axis) if experiment.axis else operation(spec)
+            key = (name, spec.model.name, place)
+            cells[key], specs[key] = found.get(spec.id, Judged()), spec
+
+    def weights(key: Key) -> Solved:
+        limit = f"threshold_{criterion}"
+        runs = store.load(specs=[specs[key]], columns=[limit, "best_test", "best_weights"])
+        runs = runs[(runs["engine"] == cells[key].engine) & (runs["seed"] < EXPERIMENTS[key[0]].seeds)]
+        runs = runs[runs["best_test"] < runs[limit]]
+        return specs[key], runs["seed"].tolist(), np.array(runs["best_weights"].tolist(), np.float32)
+
+    labels = {spec.model.name: spec.model.label for spec in specs.values()}
+    return Cases(cells, labels, {name: EXPERIMENTS[name].seeds for name in experiments}, weights)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether a hypothesis holds, and the numbers that say so."""
+
+    holds: bool
+    numbers: str
+
+    @staticmethod
+    def all(outcomes: Iterable["Outcome"]) -> "Outcome":
+        """Whether all of several hypotheses hold."""
+        outcomes = list(outcomes)
+        return Outcome(all(one.holds for one in outcomes), "; ".join(one.numbers for one in outcomes))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that the paper says its experiments show.
+
+    Args:
+        name: what it is called here.
+        where: where the paper says it.
+        text: what it says, in our words.
+        criterion: what decides it.
+        experiments: whose runs it needs.
+        test: what the runs say.
+    """
+
+    name: str
+    where: str
+    text: str
+    criterion: str
+    experiments: tuple[str, ...]
+    test: Callable[[Cases], Outcome]
+
+
+def pool(label: str, cases: Iterable[Case]) -> Case:
+    """Several cells as one."""
+    runs = [case.runs for case in cases]
+
+    def joined(name: str) -> Floats:
+        return np.concatenate([getattr(one, name) for one in runs])
+
+    together = Judged(
+        n=sum(one.n for one in runs),
+        k=sum(one.k for one in runs),
+        solved_at=joined("solved_at"),
+        sparsity=joined("sparsity"),
+        gate_solved=joined("gate_solved"),
+        gate_unsolved=joined("gate_unsolved"),
+    )
+    return Case(label, together)
+
+
+def more_often(one: Case, other: Case) -> Outcome:
+    """One is solved more often than the other: the 95 % interval of the difference is above 0."""
+    difference = statistics.rate_difference(one.runs.k, one.runs.n, other.runs.k, other.runs.n)
+    return Outcome(difference.low > 0, f"{one.rate}, {other.rate}: {_points(difference)}")
+
+
+def alike(one: Case, other: Case, margin: float = 0.10) -> Outcome:
+    """Both are solved as often, but for `margin`: the 95 % interval of the difference lies within."""
+    difference = statistics.rate_difference(one.runs.k, one.runs.n, other.runs.k, other.runs.n)
+    within = max(-difference.low, difference.high) <= margin
+    return Outcome(within, f"{one.rate}, {other.rate}: {_points(difference)}")
+
+
+def _points(difference: Interval) -> str:
+    return f"{100 * difference.low:+.0f} to {100 * difference.high:+.0f} points".replace("-", "−")
+
+
+def at_most(case: Case, bound: float = FEW) -> Outcome:
+    """The 95 % interval of the success rate ends at `bound` or before."""
+    high = statistics.wilson(case.runs.k, case.runs.n).high
+    return Outcome(high <= bound, f"{case.rate}, at most {percent(high)}")
+
+
+def at_least(case: Case, bound: float = MOST) -> Outcome:
+    """The 95 % interval of the success rate begins at `bound` or after."""
+    low = statistics.wilson(case.runs.k, case.runs.n).low
+    return Outcome(low >= bound, f"{case.rate}, at least {percent(low)}")
+
+
+def share(label: str, k: int, n: int, bound: float = MOST) -> Outcome:
+    """At least a share of things, by the 95 % interval; of nothing, no share."""
+    if n == 0:
+        return Outcome(False, f"{label}: none to look at")
+    low = statistics.wilson(k, n).low
+    return Outcome(low >= bound, f"{label}: {k} of {n}, at least {percent(low)}")
+
+
+def sooner(pairs: Sequence[tuple[Case, Case]]) -> Outcome:
+    """Solved runs of the first of each pair come before those of the second, by the rank-sum test at 5 %."""
+    return _smaller(pairs, "solved_at", "before")
+
+
+def sparser(pairs: Sequence[tuple[Case, Case]]) -> Outcome:
+    """Solved runs of the first of each pair have smaller sparsity errors than those of the second, likewise."""
+    return _smaller(pairs, "sparsity", "sparser than")
+
+
+def _smaller(pairs: Sequence[tuple[Case, Case]], name: str, word: str) -> Outcome:
+    one, other = (case.label if len(pairs) == 1 else case.model for case in pairs[0])
+    values = [(getattr(a.runs, name), getattr(b.runs, name)) for a, b in pairs]
+    if not any(b.size for _, b in values):  # who solves nothing is not fast
+        solved = sum(a.size for a, _ in values)
+        return Outcome(solved > 0, f"{other} has no solved run, {one} {solved}")
+    often, p = statistics.rank_sum(values)
+    if np.isnan(often):
+        return Outcome(False, f"{one} has no solved run where {other} has")
+    medians = " and ".join(scientific(float(np.median(np.concatenate(side)))) for side in zip(*values, strict=True))
+    written = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+    return Outcome(p < LEVEL, f"{one} {word} {other} in {percent(often)} of pairs, {written}, medians {medians}")
+
+
+def same_subset_twice(spec: Spec, seed: int, weights: NDArray[np.float32]) -> bool:
+    """Whether a network of two layers, its weights rounded, multiplies the first subset sum by itself.
+
+    Args:
+        spec: its spec; both layers have a weight matrix and nothing else.
+        seed: the seed of its run, which says where the subset is.
+        weights: its effective weights, the matrices one after the other.
+    """
+    if not isinstance(spec.task, Arithmetic):
+        raise TypeError(f"the task of {spec.id} must be arithmetic, got {type(spec.task).__name__}")
+    inputs, hidden, _ = spec.sizes
+    first, second = np.rint(weights[: hidden * inputs]).reshape(hidden, inputs), np.rint(weights[hidden * inputs :])
+    start, stop = spec.task.subsets(seed)[0]
+    subset = np.zeros(inputs)
+    subset[start:stop] = 1
+    factors = first[second != 0]
+    # Signs are left out: two sums of the same sign, or absolute values, multiply alike.
+    return bool((second[second != 0] == 1).all() and len(factors) == 2 and (np.abs(factors) == subset).all())
