@@ -7,8 +7,9 @@ import pytest
 from tests.engines.cuda.runs import group
 from tests.engines.cuda.shim import HOPPER, TURING, HostDevice
 
-from arithmos.engines.contract import Control, Job
+from arithmos.engines.contract import Control, Job, thresholds
 from arithmos.engines.cuda import CudaEngine
+from arithmos.engines.cuda.plan import make_plan
 from arithmos.engines.torch import TorchEngine
 from arithmos.spec import MODELS, Adam, Spec
 from arithmos.tasks import Arithmetic, Rows
@@ -140,18 +141,18 @@ def test_jobs_of_many_specs_all_come_back(device):
 def test_longer_runs_start_first():
     class Watched(HostDevice):
         def load(self, code, plan):
-            order.append(plan.cost)
+            order.append(plan.source)
             return super().load(code, plan)
 
     order = []
     device = Watched(dataclasses.replace(HOPPER, multiprocessors=1))
-    jobs = [
-        Job(small(iterations=5), (0,)),
-        Job(small("NALU", iterations=20), (0,)),
-        Job(small("ReLU", iterations=10), (0,)),
-    ]
-    list(CudaEngine(device, fill=0.01).run(jobs))
-    assert len(order) == 3
+    specs = [small(iterations=5), small("NALU", iterations=200), small("ReLU", iterations=50)]
+    plans = [make_plan(spec, device.limits) for spec in specs]
+    for plan in plans:
+        device.compile(plan)  # so that none has to wait for its kernel
+    thresholds(specs[0])
+    list(CudaEngine(device, fill=0.01).run([Job(spec, (0,)) for spec in specs]))
+    assert order == [plans[1].source, plans[2].source, plans[0].source]
 
 
 def test_what_does_not_fit_is_refused_in_a_line():

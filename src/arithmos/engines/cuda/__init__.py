@@ -109,6 +109,8 @@ class _Schedule:
     def run(self) -> Iterator[Run]:
         """Keeps the GPU full until all is done or the caller stops it."""
         before = time.monotonic()
+        if self._codes:
+            self.control.say(f"{len(self._codes)} kernels: compiling those that are not in the cache")
         while self.waiting or self.live:
             if self.control.stopped():
                 yield from self._stop()

@@ -132,7 +132,7 @@ class Gpu:
             threads_per_multiprocessor=attribute("MAX_THREADS_PER_MULTIPROCESSOR"),
             reserved_shared=attribute("RESERVED_SHARED_MEMORY_PER_BLOCK"),
         )
-        self._copies = self._call("cuStreamCreate", driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
+        self._copies = self._call("cuStreamCreate", int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
 
     def _call(self, name: str, *arguments: Any) -> Any:
         status, *values = getattr(self._driver, name)(*arguments)
@@ -144,6 +144,7 @@ class Gpu:
         return cubin(plan.source, self.arch)
 
     def load(self, code: bytes, plan: Plan) -> Kernel:
+        self._call("cuCtxSetCurrent", self._context)  # the engine may run in another thread than made it
         function = self._call("cuModuleGetFunction", self._call("cuModuleLoadData", code), b"train")
         attribute = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self._call("cuFuncSetAttribute", function, attribute, plan.shared_bytes)
@@ -186,7 +187,7 @@ class GpuStream:
         from cuda.bindings import driver
 
         self._driver, self._call = driver, call
-        self._stream = call("cuStreamCreate", driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
+        self._stream = call("cuStreamCreate", int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
 
     def launch(
         self, function: Any, plan: Plan, blocks: int, settings: Settings, slots: int, chunk: int
@@ -195,7 +196,7 @@ class GpuStream:
         pointers = (ctypes.c_void_p * 3)(*(ctypes.addressof(value) for value in values))
         shape = (blocks, 1, 1, plan.threads, 1, 1)
         self._call("cuLaunchKernel", function, *shape, plan.shared_bytes, self._stream, ctypes.addressof(pointers), 0)
-        event = self._call("cuEventCreate", self._driver.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+        event = self._call("cuEventCreate", int(self._driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))
         self._call("cuEventRecord", event, self._stream)
         return partial(self._done, event)
 
