@@ -72,6 +72,15 @@ def test_a_solved_run_says_when(device):
         assert ours[seed].solved_at_corrected == theirs[seed].solved_at_corrected
 
 
+def test_the_untrained_network_is_not_the_best_record(device):
+    """With far too long steps every later record is worse, and the best of those counts."""
+    spec = small("Linear", iterations=12, evaluate_every=3, optimizer=Adam(lr=100.0))
+    (run,) = CudaEngine(device).run([Job(spec, (0,))])
+    assert run.curve.validation[0] < run.curve.validation[1:].min()
+    assert run.best_step == run.curve.step[1:][run.curve.validation[1:].argmin()]
+    assert run.best_validation == run.curve.validation[1:].min()
+
+
 @pytest.mark.parametrize("name", ["NMU", "NALU"])
 def test_chunks_and_company_do_not_change_a_bit(device, name):
     spec = small(name)
