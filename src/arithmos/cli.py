@@ -181,9 +181,10 @@ def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: A
 @stored
 @formatted
 def verdict(experiments: Sequence[str], criterion: Any, store: Path, format: Any) -> None:
-    """Whether each published number agrees with ours.
+    """Judge the published numbers.
 
-    Of the experiments named every number is shown; without a name, those of all experiments that differ.
+    Each agrees with ours, differs, or waits for runs. Of the experiments named every number is shown; without a name,
+    those of all experiments that differ.
     """
     parts = pick(experiments, None, None) if experiments else None
     frame = verdicts(Store(store), parts, criterion=criterion)
@@ -196,7 +197,7 @@ def verdict(experiments: Sequence[str], criterion: Any, store: Path, format: Any
 @stored
 @formatted
 def claims(claims: Sequence[str], criterion: Any, store: Path, format: Any) -> None:
-    """What the paper says its experiments show, and whether the stored runs bear it out."""
+    """Test the paper's claims on the stored runs."""
     with asked():
         frame = decide_claims(Store(store), claims or None, criterion=criterion)
     click.echo(render_claims(frame, format))
