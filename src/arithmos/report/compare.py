@@ -89,7 +89,7 @@ def solved_at_mean(cell: Judged, printed: Printed, name: str, iterations: int) -
     if not _testable(x, k):
         return Compared(ours, note=_too_few(x, k))
     reach = (printed["solved_at_mean_high"] - printed["solved_at_mean_low"]) / 2
-    samples = statistics.unseen(x, k, 0.0, min(float(iterations), statistics.latest(value, reach, k)))
+    samples = statistics.unseen(np.maximum(x, 1.0), k, 0.0, min(float(iterations), statistics.latest(value, reach, k)))
     means = statistics.fixed_variance_mean(samples) if k > 1 else samples[:, 0]
     return Compared(ours, statistics.prediction_p(means, value, error(name, "solved_at_mean", value)))
 
@@ -107,7 +107,7 @@ def sparsity_mean(cell: Judged, printed: Printed, name: str, iterations: int) ->
     away = error(name, "sparsity_mean", value)
     reach = (printed["sparsity_mean_high"] - printed["sparsity_mean_low"]) / 2 + away
     largest = math.inf if math.isnan(reach) else value + away + reach / 1.96 * k
-    own = ours.estimate / float(x.mean())
+    own = ours.estimate / float(x.mean()) if x.any() else 1.0
     p = []
     for halved in readings(value, k):
         factor = own if halved == (own < 0.75) else 0.5 if halved else 1.0

@@ -1,0 +1,38 @@
+import pytest
+
+from arithmos.experiments import EXPERIMENTS, Finding, findings
+from arithmos.report.compare import COMPARISONS
+from arithmos.report.summary import axis_value, operation
+
+
+@pytest.mark.parametrize("found", findings(), ids=lambda found: f"{found.experiment}-{found.model}-{found.at}")
+def test_a_finding_is_about_something_in_the_catalogue(found):
+    experiment = EXPERIMENTS[found.experiment]
+    cells = [
+        {
+            "experiment": experiment.name,
+            "model": spec.model.name,
+            "operation": operation(spec),
+            "at": axis_value(spec, experiment.axis) if experiment.axis else "",
+            "measure": measure,
+        }
+        for spec in experiment.specs
+        for measure in COMPARISONS
+    ]
+    assert any(map(found.concerns, cells))
+    assert found.text.endswith(".")
+
+
+def test_findings_of_an_experiment():
+    assert {found.experiment for found in findings("subset")} == {"subset"}
+    assert findings("no-such-experiment") == []
+
+
+def test_a_finding_concerns_its_cells_alone():
+    row = {"experiment": "subset", "model": "NMU", "operation": "mul", "at": 0.5, "measure": "success_rate"}
+    assert Finding("subset", "x").concerns(row)
+    assert Finding("subset", "x", model="NMU", at=0.5).concerns(row)
+    assert not Finding("subset", "x", at=0.25).concerns(row)
+    assert not Finding("subset", "x", measure="sparsity_mean").concerns(row)
+    assert not Finding("overlap", "x").concerns(row)
+    assert not Finding("subset", "x", at=0.0).concerns(row)

@@ -1,0 +1,259 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from tests.factories import make_run
+
+from arithmos.experiments import EXPERIMENTS
+from arithmos.report import claims, render_claims
+from arithmos.report.claim import WORDS, decide
+from arithmos.report.evidence import (
+    Case,
+    Cases,
+    Outcome,
+    alike,
+    at_least,
+    at_most,
+    more_often,
+    pool,
+    same_subset_twice,
+    share,
+    sooner,
+    sparser,
+)
+from arithmos.report.grid import FORMATS
+from arithmos.report.judged import Judged
+from arithmos.report.madsen2020 import CLAIMS
+from arithmos.report.summary import axis_value, operation, published_cells
+from arithmos.store import Store
+
+SEEDS = {name: experiment.seeds for name, experiment in EXPERIMENTS.items()}
+
+
+def cell(n, k, *, at=1e6, sparsity=1e-6, adds=0, adds_solved=0):
+    """n runs, k solved around a step and a sparsity error; `adds` gates at 1, some of them of solved runs."""
+    spread = 1 + 0.01 * np.arange(k) / max(k, 1)
+    gate = [np.arange(size) < ones for size, ones in ((k, adds_solved), (n - k, adds - adds_solved))]
+    return Judged("cpu", n, k, 0, at * spread, sparsity * spread, gate[0].astype(float), gate[1].astype(float))
+
+
+def twice(spec, seed, sign=1.0):
+    """Weights that multiply the subset sum by itself."""
+    start, stop = spec.task.subsets(seed)[0]
+    first = np.zeros((2, spec.task.input_size), np.float32)
+    first[:, start:stop] = sign * 0.99
+    return np.concatenate([first.ravel(), [0.97, 1.0]]).astype(np.float32)
+
+
+def keys(experiment):
+    for spec in experiment.specs:
+        place = axis_value(spec, experiment.axis) if experiment.axis else operation(spec)
+        yield spec, (experiment.name, spec.model.name, place)
+
+
+GATES = {  # gates at 1, of solved runs and of all
+    ("GateNAUNMU", "mul"): (0, 37),
+    ("GateNALUSeparate", "mul"): (0, 56),
+    ("GateNALUShared", "mul"): (0, 34),
+    ("GateNAUNMU", "add"): (37, 37),
+    ("GateNALUSeparate", "add"): (51, 52),
+    ("GateNALUShared", "add"): (34, 34),
+}
+
+
+@pytest.fixture(scope="module")
+def as_published():
+    """Cells with the published rates, medians or means, and sparsity errors, and the gates of the histogram."""
+    cells, specs = {}, {}
+    for name in dict.fromkeys(name for claim in CLAIMS.values() for name in claim.experiments):
+        experiment = EXPERIMENTS[name]
+        printed = published_cells(experiment)
+        for spec, key in keys(experiment):
+            row = printed[key[1], key[2]]
+            k = min(row["k"], experiment.seeds) if row["n"] >= experiment.seeds else round(row["k"] / row["n"] * 50)
+            solved, adds = GATES.get(key[1:], (0, 0))
+            median = row.get("solved_at_median", row["solved_at_mean"])
+            steps = {"at": median, "sparsity": row["sparsity_mean"]} if k else {}
+            cells[key] = cell(experiment.seeds, k, **steps, adds=adds, adds_solved=solved)
+            specs[key] = spec
+
+    def weights(key):
+        spec, seeds = specs[key], range(cells[key].k)
+        return spec, seeds, np.array([twice(spec, seed) for seed in seeds])
+
+    return Cases(cells, {}, SEEDS, weights)
+
+
+FAIL_AS_PUBLISHED = {"all-ranges", "ablation-4-success", "ablation-conclusion"}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_what_the_published_numbers_say(as_published, name):
+    verdict, numbers = decide(CLAIMS[name], as_published)
+    assert verdict == ("fails" if name in FAIL_AS_PUBLISHED else "holds"), numbers
+
+
+def upside_down(cases):
+    """Every success a failure, the fast slow, the sparse dense, and other gates."""
+    cells = {}
+    for key, runs in cases.cells.items():
+        flipped = cell(runs.n, runs.n - runs.k, at=1e7 / np.median(runs.solved_at) if runs.k else 1e3, sparsity=1e-3)
+        gates = {"gate_solved": np.full(runs.n - runs.k, 0.0), "gate_unsolved": np.full(runs.k, 1.0)}
+        cells[key] = dataclasses.replace(flipped, **gates)
+    return dataclasses.replace(cases, cells=cells, weights=lambda key: (key, [], np.empty((0, 202))))
+
+
+WORSE = {  # claims that all is the same, or that nothing is better: one cell, worse
+    "ablation-3": ("ablation", "no W-clamp", 10.0),
+    "strength-add": ("regularizer-add", "NAU", 0.01),
+    "strength-sub": ("regularizer-sub", "NAU", 0.01),
+    "strength-mul": ("regularizer-mul", "NMU", 10.0),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in CLAIMS if name not in {*FAIL_AS_PUBLISHED, *WORSE}])
+def test_every_claim_can_fail(as_published, name):
+    """Upside down, or with all cells alike."""
+    flipped = upside_down(as_published)
+    same = {key: cell(runs.n, runs.n // 2, adds=runs.n, adds_solved=runs.n // 2) for key, runs in flipped.cells.items()}
+    verdicts = [decide(CLAIMS[name], cases)[0] for cases in (flipped, dataclasses.replace(flipped, cells=same))]
+    assert "fails" in verdicts
+
+
+@pytest.mark.parametrize(("name", "key"), WORSE.items())
+def test_a_claim_of_sameness_can_fail(as_published, name, key):
+    lower = dataclasses.replace(as_published, cells={**as_published.cells, key: cell(50, 0)})
+    assert decide(CLAIMS[name], lower)[0] == "fails"
+
+
+def test_without_the_clamp_convergence_may_not_be_much_slower(as_published):
+    cells = {
+        key: dataclasses.replace(runs, solved_at=runs.solved_at * (1.15 if key[1] == "no W-clamp" else 1))
+        for key, runs in as_published.cells.items()
+    }
+    assert decide(CLAIMS["ablation-3"], dataclasses.replace(as_published, cells=cells))[0] == "fails"
+
+
+@pytest.mark.parametrize("name", sorted(FAIL_AS_PUBLISHED))
+def test_claims_that_fail_can_hold(as_published, name):
+    def better(key, runs):
+        rates = {"no R_sparse, no W-clamp": 30} if name == "ablation-4-success" else {}
+        return cell(runs.n, rates.get(key[1], runs.n))
+
+    cells = {key: better(key, runs) for key, runs in as_published.cells.items()}
+    assert decide(CLAIMS[name], dataclasses.replace(as_published, cells=cells))[0] == "holds"
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: claim.name)
+def test_a_claim_waits_for_its_runs(as_published, claim):
+    one_less = {key: dataclasses.replace(runs, n=runs.n - 1) for key, runs in as_published.cells.items()}
+    verdict, numbers = decide(claim, dataclasses.replace(as_published, cells=one_less))
+    assert verdict == "undecided"
+    assert " of " in numbers
+    assert decide(claim, dataclasses.replace(as_published, cells={}))[0] == "undecided"
+
+
+def test_rates():
+    low, high = Case("a", cell(100, 20)), Case("b", cell(100, 90))
+    assert more_often(high, low).holds
+    assert not more_often(low, high).holds
+    assert not more_often(Case("c", cell(100, 93)), high).holds
+    assert alike(high, Case("c", cell(100, 90))).holds is alike(high, high).holds
+    assert alike(Case("c", cell(450, 400)), Case("d", cell(450, 402))).holds
+    assert not alike(Case("c", cell(450, 400)), Case("d", cell(450, 350))).holds
+    assert at_most(Case("c", cell(50, 0))).holds
+    assert not at_most(Case("c", cell(50, 2))).holds
+    assert at_least(Case("c", cell(50, 50))).holds
+    assert not at_least(Case("c", cell(50, 45))).holds
+    assert not share("none", 0, 0).holds
+    assert more_often(high, low).numbers == "b 90/100, a 20/100: +58 to +78 points"
+
+
+def test_speeds():
+    fast, slow, never = (Case(name, cell(50, k, at=at)) for name, k, at in (("a", 40, 1e4), ("b", 9, 1e6), ("c", 0, 1)))
+    assert sooner([(fast, slow)]).holds
+    assert not sooner([(slow, fast)]).holds
+    assert not sooner([(fast, fast)]).holds
+    assert sooner([(slow, never)]).holds
+    assert not sooner([(never, slow)]).holds
+    assert not sooner([(never, never)]).holds
+    assert sooner([(slow, never)]).numbers == "c has no solved run, b 9"
+    assert sparser([(Case("a", cell(50, 40, sparsity=1e-6)), Case("b", cell(50, 40, sparsity=1e-2)))]).holds
+
+
+def test_pooled_cells_are_one():
+    both = pool("both", [Case("a", cell(50, 40, adds=3)), Case("b", cell(50, 10))]).runs
+    assert (both.n, both.k, both.solved_at.size, both.gate.size) == (100, 50, 50, 100)
+
+
+def test_several_hypotheses_hold_if_all_do():
+    assert Outcome.all([Outcome(True, "a"), Outcome(True, "b")]) == Outcome(True, "a; b")
+    assert not Outcome.all([Outcome(True, "a"), Outcome(False, "b")]).holds
+
+
+SQUARE = next(s for s, key in keys(EXPERIMENTS["all-models"]) if key[1:] == ("NMU", "squared"))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("seed", [0, 7])
+def test_the_same_subset_twice(seed, sign):
+    assert same_subset_twice(SQUARE, seed, twice(SQUARE, seed, sign))
+
+
+@pytest.mark.parametrize("change", ["missing", "extra", "once", "elsewhere", "unfinished"])
+def test_not_the_same_subset_twice(change):
+    weights = twice(SQUARE, 0)
+    start, stop = SQUARE.task.subsets(0)[0]
+    place, value = {
+        "missing": (start, 0.1),
+        "extra": (start - 1 if start else stop, 0.9),
+        "once": (200, 0.0),
+        "elsewhere": (slice(0, 100), np.roll(weights[:100], 3)),
+        "unfinished": (slice(start, stop), 0.4),
+    }[change]
+    weights[place] = value
+    assert not same_subset_twice(SQUARE, 0, weights)
+
+
+def test_claims_of_a_store(tmp_path):
+    store = Store(tmp_path)
+    solved = {"best_test": 1e-9, "threshold_released": 1e-5, "engine": "cpu"}
+    store.append(
+        make_run(SQUARE, seed, best_weights=twice(SQUARE, seed) if seed else twice(SQUARE, 1) * 0, **solved)
+        for seed in range(100)
+    )
+    store.append([make_run(SQUARE, 3, **solved | {"engine": "torch"})])
+    frame = claims(store, ["square", "square-nmu", "square-nac", "division"])
+    assert list(frame) == ["claim", "where", "text", "criterion", "verdict", "numbers"]
+    assert list(frame["verdict"]) == ["holds", "holds", "undecided", "undecided"]
+    assert frame["numbers"][1] == "solved runs of NMU on z² with the subset twice: 99 of 100, at least 95%"
+    assert frame["numbers"][2] == "all-models, NAC• on z²: 0 of 100 runs"
+    with pytest.raises(KeyError, match="unknown claim 'squares'; did you mean 'square'"):
+        claims(store, ["squares"])
+
+
+@pytest.fixture(scope="module")
+def frame(tmp_path_factory):
+    return claims(Store(tmp_path_factory.mktemp("empty")))
+
+
+def test_an_empty_store_decides_nothing(frame):
+    assert list(frame["claim"]) == list(CLAIMS)
+    assert set(frame["verdict"]) == {"undecided"}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format(frame, format):
+    changed = frame.assign(verdict=[WORDS[i % 3] for i in range(len(frame))])
+    page = render_claims(changed, format)
+    assert all(word in page for word in WORDS)
+    assert all(name in page.replace(r"\_", "_") for name in CLAIMS)
+
+
+def test_json(frame):
+    assert [row["claim"] for row in json.loads(render_claims(frame, "json"))] == list(CLAIMS)
+
+
+def test_golden_claims(frame, golden):
+    golden("claims.md", render_claims(frame, "markdown") + "\n")
