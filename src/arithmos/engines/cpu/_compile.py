@@ -15,6 +15,9 @@ from numba.np import arrayobj
 LANES = 64
 """Observations in a block."""
 
+WIDTH = LANES // 4
+"""Numbers in the widest registers."""
+
 # Never "nnan": a diverged run must look diverged. Nothing here allocates, so no references are counted.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
 compiled = numba.njit(fastmath={"reassoc", "contract"}, **_OPTIONS)
@@ -26,7 +29,7 @@ def _widen(function: Any) -> None:
     set.add(function.attributes, '"prefer-vector-width"="512"')
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def wide(typing: Any) -> Any:
     """Asks for the widest vectors in the calling function."""
 
@@ -37,7 +40,7 @@ def wide(typing: Any) -> Any:
     return types.void(), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def apart(typing: Any) -> Any:
     """Promises that the arrays which the calling function was given do not overlap; and asks for the widest vectors.
 
@@ -54,9 +57,9 @@ def apart(typing: Any) -> Any:
     return types.void(), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
-    """a * b + c in float32, rounded once."""
+    """A * b + c in float32, rounded once."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
@@ -64,7 +67,7 @@ def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     return types.float32(types.float32, types.float32, types.float32), generate
 
 
-@intrinsic(prefer_literal=True)  # type: ignore[misc]
+@intrinsic(prefer_literal=True)
 def array_at(typing: Any, table: Any, row: Any, dtype: Any, ndim: Any) -> Any:
     """The array of which `table[row]` holds address and shape.
 

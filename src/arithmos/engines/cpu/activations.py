@@ -1,4 +1,4 @@
-"""What comes after an aggregation: bias and activation, and the gate between two leaves. All arrays are `[o, lanes]`."""
+"""What comes after an aggregation: bias, activation, and the gate between two leaves. Arrays are `[o, lanes]`."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from ._compile import LANES, apart, compiled
 ZERO, ONE, SIX = np.float32(0), np.float32(1), np.float32(6)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def add_bias(bias, z):  # type: ignore[no-untyped-def]
-    """z += bias, in place."""
+@compiled
+def add_bias(bias, z):
+    """Z += bias, in place."""
     apart()
     for o in range(z.shape[0]):
         shift = bias[o]
@@ -18,8 +18,8 @@ def add_bias(bias, z):  # type: ignore[no-untyped-def]
             z[o, b] += shift
 
 
-@compiled  # type: ignore[untyped-decorator]
-def add_bias_gradient(dz, d_bias):  # type: ignore[no-untyped-def]
+@compiled
+def add_bias_gradient(dz, d_bias):
     apart()
     for o in range(dz.shape[0]):
         s = ZERO
@@ -28,8 +28,8 @@ def add_bias_gradient(dz, d_bias):  # type: ignore[no-untyped-def]
         d_bias[o] += s
 
 
-@compiled  # type: ignore[untyped-decorator]
-def relu(z, highest):  # type: ignore[no-untyped-def]
+@compiled
+def relu(z, highest):
     """Values within [0, highest], in place; NaN stays."""
     for o in range(z.shape[0]):
         for b in range(LANES):
@@ -37,8 +37,8 @@ def relu(z, highest):  # type: ignore[no-untyped-def]
             z[o, b] = ZERO if v <= ZERO else highest if v >= highest else v
 
 
-@compiled  # type: ignore[untyped-decorator]
-def relu_gradient(z, highest, dz, da):  # type: ignore[no-untyped-def]
+@compiled
+def relu_gradient(z, highest, dz, da):
     """The gradient passes between the bounds, not on them."""
     apart()
     for o in range(z.shape[0]):
@@ -46,9 +46,9 @@ def relu_gradient(z, highest, dz, da):  # type: ignore[no-untyped-def]
             da[o, b] = ZERO if z[o, b] <= ZERO or z[o, b] >= highest else dz[o, b]
 
 
-@compiled  # type: ignore[untyped-decorator]
-def mix(add, mul, gate, z):  # type: ignore[no-untyped-def]
-    """z = g add + (1 - g) mul with g = sigmoid(gate), which stays in `gate`."""
+@compiled
+def mix(add, mul, gate, z):
+    """Z = g add + (1 - g) mul with g = sigmoid(gate), which stays in `gate`."""
     apart()
     for o in range(z.shape[0]):
         for b in range(LANES):
@@ -57,8 +57,8 @@ def mix(add, mul, gate, z):  # type: ignore[no-untyped-def]
             z[o, b] = g * add[o, b] + (ONE - g) * mul[o, b]
 
 
-@compiled  # type: ignore[untyped-decorator]
-def mix_gradient(add, mul, gate, dz, d_add, d_mul, d_gate):  # type: ignore[no-untyped-def]
+@compiled
+def mix_gradient(add, mul, gate, dz, d_add, d_mul, d_gate):
     apart()
     for o in range(dz.shape[0]):
         for b in range(LANES):
@@ -68,8 +68,8 @@ def mix_gradient(add, mul, gate, dz, d_add, d_mul, d_gate):  # type: ignore[no-u
             d_gate[o, b] = d * (add[o, b] - mul[o, b]) * ((ONE - g) * g)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def sum_gate(gate, share):  # type: ignore[no-untyped-def]
+@compiled
+def sum_gate(gate, share):
     """The sum of the gate over the lanes that count."""
     total = ZERO
     for o in range(gate.shape[0]):

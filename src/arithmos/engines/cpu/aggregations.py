@@ -8,21 +8,21 @@ import numpy as np
 
 from ...nn._parts import EPSILON
 from . import maths
-from ._compile import LANES, apart, compiled
+from ._compile import LANES, WIDTH, apart, compiled
 
 ZERO, ONE, SMALL = np.float32(0), np.float32(1), np.float32(EPSILON)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def clear(rows):  # type: ignore[no-untyped-def]
+@compiled
+def clear(rows):
     """All zeros."""
     for i in range(rows.shape[0]):
         for b in range(LANES):
             rows[i, b] = ZERO
 
 
-@compiled  # type: ignore[untyped-decorator]
-def copy_outputs(a, z):  # type: ignore[no-untyped-def]
+@compiled
+def copy_outputs(a, z):
     """Z = a."""
     apart()
     for o in range(z.shape[0]):
@@ -30,8 +30,8 @@ def copy_outputs(a, z):  # type: ignore[no-untyped-def]
             z[o, b] = a[o, b]
 
 
-@compiled  # type: ignore[untyped-decorator]
-def weighted_sum(w, x, z):  # type: ignore[no-untyped-def]
+@compiled
+def weighted_sum(w, x, z):
     """z_o = sum_i w_oi x_i."""
     apart()
     n = w.size // z.shape[0]
@@ -51,35 +51,58 @@ def weighted_sum(w, x, z):  # type: ignore[no-untyped-def]
                 z[o, b] += (w0 * x[i, b] + w1 * x[i + 1, b]) + (w2 * x[i + 2, b] + w3 * x[i + 3, b])
 
 
-@compiled  # type: ignore[untyped-decorator]
-def add_weight_gradient(dz, x, dw):  # type: ignore[no-untyped-def]
-    """dw_oi += sum_b dz_ob x_ib."""
+@compiled
+def add_weight_gradient(dz, x, parts):
+    """dw_oi += sum_b dz_ob x_ib, left in parts `[o i, width]` to be summed by `fold` once a batch."""
     apart()
-    n = dw.size // dz.shape[0]
-    rest = n % 4
-    for i in range(rest):
-        for o in range(dz.shape[0]):
-            s = ZERO
-            for b in range(LANES):
-                s += dz[o, b] * x[i, b]
-            dw[o * n + i] += s
-    for i in range(rest, n, 4):
-        for o in range(dz.shape[0]):
-            s0 = s1 = s2 = s3 = ZERO
-            for b in range(LANES):
-                s0 += dz[o, b] * x[i, b]
-                s1 += dz[o, b] * x[i + 1, b]
-                s2 += dz[o, b] * x[i + 2, b]
-                s3 += dz[o, b] * x[i + 3, b]
+    n = parts.shape[0] // dz.shape[0]
+    for o in range(dz.shape[0]):
+        for i in range(n):
             k = o * n + i
-            dw[k] += s0
-            dw[k + 1] += s1
-            dw[k + 2] += s2
-            dw[k + 3] += s3
+            for l in range(WIDTH):
+                parts[k, l] += (
+                    dz[o, l] * x[i, l]
+                    + dz[o, l + WIDTH] * x[i, l + WIDTH]
+                    + dz[o, l + 2 * WIDTH] * x[i, l + 2 * WIDTH]
+                    + dz[o, l + 3 * WIDTH] * x[i, l + 3 * WIDTH]
+                )
 
 
-@compiled  # type: ignore[untyped-decorator]
-def add_input_gradient(w, dz, dx):  # type: ignore[no-untyped-def]
+@compiled
+def _pair(a, n, b):
+    """b_k = a_2k + a_2k+1, which vectorizes where the sum of one row after the other does not."""
+    apart()
+    for k in range(n):
+        b[k] = a[2 * k] + a[2 * k + 1]
+
+
+@compiled
+def _add_pair(a, n, b):
+    apart()
+    for k in range(n):
+        b[k] += a[2 * k] + a[2 * k + 1]
+
+
+@compiled
+def fold(parts, halves, dw):
+    """Adds the sums of the rows of parts to dw; halves `[8 o i]` is scratch, and so are the parts afterwards."""
+    flat, n = parts.reshape(parts.size), dw.size
+    _pair(flat, 8 * n, halves)
+    _pair(halves, 4 * n, flat)
+    _pair(flat, 2 * n, halves)
+    _add_pair(halves, n, dw)
+
+
+@compiled
+def clear_parts(parts):
+    """All zeros."""
+    for k in range(parts.shape[0]):
+        for l in range(WIDTH):
+            parts[k, l] = ZERO
+
+
+@compiled
+def add_input_gradient(w, dz, dx):
     """dx_ib += sum_o w_oi dz_ob."""
     apart()
     n = w.size // dz.shape[0]
@@ -90,8 +113,8 @@ def add_input_gradient(w, dz, dx):  # type: ignore[no-untyped-def]
                 dx[i, b] += w0 * dz[o, b]
 
 
-@compiled  # type: ignore[untyped-decorator]
-def log_inputs(x, rows):  # type: ignore[no-untyped-def]
+@compiled
+def log_inputs(x, rows):
     """log(|x| + epsilon)."""
     apart()
     for i in range(rows.shape[0]):
@@ -99,16 +122,16 @@ def log_inputs(x, rows):  # type: ignore[no-untyped-def]
             rows[i, b] = maths.log(abs(x[i, b]) + SMALL)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def exp_outputs(z):  # type: ignore[no-untyped-def]
+@compiled
+def exp_outputs(z):
     """The exponential of every output, in place."""
     for o in range(z.shape[0]):
         for b in range(LANES):
             z[o, b] = maths.exp(z[o, b])
 
 
-@compiled  # type: ignore[untyped-decorator]
-def exp_gradient(z, dz, outs):  # type: ignore[no-untyped-def]
+@compiled
+def exp_gradient(z, dz, outs):
     """From the gradient of exp(s) to that of s."""
     apart()
     for o in range(outs.shape[0]):
@@ -116,8 +139,8 @@ def exp_gradient(z, dz, outs):  # type: ignore[no-untyped-def]
             outs[o, b] = z[o, b] * dz[o, b]
 
 
-@compiled  # type: ignore[untyped-decorator]
-def add_log_gradient(x, rows, dx):  # type: ignore[no-untyped-def]
+@compiled
+def add_log_gradient(x, rows, dx):
     """From the gradient of log(|x| + epsilon) to that of x."""
     apart()
     for i in range(rows.shape[0]):
@@ -127,8 +150,8 @@ def add_log_gradient(x, rows, dx):  # type: ignore[no-untyped-def]
             dx[i, b] += rows[i, b] * sign / (abs(v) + SMALL)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def product(w, x, z):  # type: ignore[no-untyped-def]
+@compiled
+def product(w, x, z):
     """z_o = prod_i (w_oi x_i + 1 - w_oi)."""
     apart()
     n = w.size // z.shape[0]
@@ -141,8 +164,8 @@ def product(w, x, z):  # type: ignore[no-untyped-def]
                 z[o, b] *= w0 * x[i, b] + (ONE - w0)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def _before(w, o, x, rows):  # type: ignore[no-untyped-def]
+@compiled
+def _before(w, o, x, rows):
     """Products of the factors before each input."""
     apart()
     n = rows.shape[0]
@@ -154,8 +177,8 @@ def _before(w, o, x, rows):  # type: ignore[no-untyped-def]
             rows[i + 1, b] = rows[i, b] * (w0 * x[i, b] + (ONE - w0))
 
 
-@compiled  # type: ignore[untyped-decorator]
-def add_product_weight_gradient(w, x, dz, rows, outs, dw):  # type: ignore[no-untyped-def]
+@compiled
+def add_product_weight_gradient(w, x, dz, rows, outs, dw):
     """The gradient of a factor is the product of those before it and those behind it, right with zeros among them."""
     apart()
     n = rows.shape[0]
@@ -172,8 +195,8 @@ def add_product_weight_gradient(w, x, dz, rows, outs, dw):  # type: ignore[no-un
             dw[o * n + i] += s
 
 
-@compiled  # type: ignore[untyped-decorator]
-def add_product_input_gradient(w, x, dz, rows, outs, dx):  # type: ignore[no-untyped-def]
+@compiled
+def add_product_input_gradient(w, x, dz, rows, outs, dx):
     """Likewise, for the inputs."""
     apart()
     n = rows.shape[0]

@@ -10,8 +10,8 @@ MUL, DIV, ADD, SUB, ROOT, SQUARED = (list(OPERATIONS).index(o) for o in ("mul", 
 S32 = np.uint64(32)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def _add_rows(x, sums):  # type: ignore[no-untyped-def]
+@compiled
+def _add_rows(x, sums):
     """Sums of all rows of x in float64, which are exact for inputs of any range of the paper."""
     apart()
     n = x.shape[0]
@@ -27,8 +27,8 @@ def _add_rows(x, sums):  # type: ignore[no-untyped-def]
             sums[b] += pair + (np.float64(x[i + 2, b]) + np.float64(x[i + 3, b]))
 
 
-@compiled  # type: ignore[untyped-decorator]
-def _combine(operation, total, sums):  # type: ignore[no-untyped-def]
+@compiled
+def _combine(operation, total, sums):
     apart()
     if operation == MUL:
         for b in range(LANES):
@@ -44,8 +44,8 @@ def _combine(operation, total, sums):  # type: ignore[no-untyped-def]
             total[b] -= sums[b]
 
 
-@compiled  # type: ignore[untyped-decorator]
-def _finish(operation, total, t):  # type: ignore[no-untyped-def]
+@compiled
+def _finish(operation, total, t):
     apart()
     if operation == SQUARED:
         for b in range(LANES):
@@ -58,8 +58,8 @@ def _finish(operation, total, t):  # type: ignore[no-untyped-def]
             t[0, b] = np.float32(total[b])
 
 
-@compiled  # type: ignore[untyped-decorator]
-def target(subsets, operation, x, sums, t):  # type: ignore[no-untyped-def]
+@compiled
+def target(subsets, operation, x, sums, t):
     """The targets t `[1, lanes]` of inputs x of the arithmetic task; sums `[2, lanes]` is scratch."""
     _add_rows(x[subsets[0, 0] : subsets[0, 1]], sums[0])
     if operation != ROOT and operation != SQUARED:
@@ -69,8 +69,8 @@ def target(subsets, operation, x, sums, t):  # type: ignore[no-untyped-def]
     _finish(operation, sums[0], t)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def pick_rows(half_words, inputs, targets, x, t):  # type: ignore[no-untyped-def]
+@compiled
+def pick_rows(half_words, inputs, targets, x, t):
     """Rows of data at hand: the word of a lane says which."""
     for b in range(LANES):
         row = (np.uint64(half_words[0, b]) * np.uint64(inputs.shape[0])) >> S32
@@ -80,8 +80,8 @@ def pick_rows(half_words, inputs, targets, x, t):  # type: ignore[no-untyped-def
             t[o, b] = targets[row, o]
 
 
-@compiled  # type: ignore[untyped-decorator]
-def draw(  # type: ignore[no-untyped-def]
+@compiled
+def draw(
     step, keys, table, half_word, third, unit, low, width, x_words, words, half_words, subsets, operation,
     row_inputs, row_targets, sums, x, t,
 ):  # fmt: skip

@@ -5,7 +5,7 @@ read (`print(source(program))`).
 """
 
 import linecache
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contract import NEVER
-from ._compile import LANES, TABLE_COLUMNS, array_at, compiled, apart, wide
+from ._compile import LANES, TABLE_COLUMNS, apart, array_at, compiled, wide
 from .activations import sum_gate
 from .batch import draw
 from .maps import sparsity_error
@@ -42,8 +42,8 @@ class Setting(NamedTuple):
     eps: float
 
 
-@compiled  # type: ignore[untyped-decorator]
-def error_gradient(y, t, share, dy):  # type: ignore[no-untyped-def]
+@compiled
+def error_gradient(y, t, share, dy):
     """The gradient of the mean squared error; share is 0 in lanes beyond the batch."""
     apart()
     for o in range(y.shape[0]):
@@ -51,8 +51,8 @@ def error_gradient(y, t, share, dy):  # type: ignore[no-untyped-def]
             dy[o, b] = (y[o, b] - t[o, b]) * share[b]
 
 
-@compiled  # type: ignore[untyped-decorator]
-def squared_error(y, t, lanes):  # type: ignore[no-untyped-def]
+@compiled
+def squared_error(y, t, lanes):
     """The sum of squared errors over the first lanes, in float64."""
     total = 0.0
     for o in range(y.shape[0]):
@@ -62,8 +62,8 @@ def squared_error(y, t, lanes):  # type: ignore[no-untyped-def]
     return total
 
 
-@compiled  # type: ignore[untyped-decorator]
-def adam(step, lr, beta1, beta2, eps, g, p, m, v):  # type: ignore[no-untyped-def]
+@compiled
+def adam(step, lr, beta1, beta2, eps, g, p, m, v):
     """One step of Adam, its operations in the order of torch's; corrections in float64."""
     apart()
     step_size = np.float32(lr / (1.0 - beta1 ** (step + 1)))
@@ -76,23 +76,23 @@ def adam(step, lr, beta1, beta2, eps, g, p, m, v):  # type: ignore[no-untyped-de
         p[i] -= step_size * m[i] / (np.sqrt(v[i]) / correction + small)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def strength_at(step, strength, start, end):  # type: ignore[no-untyped-def]
+@compiled
+def strength_at(step, strength, start, end):
     """The schedule of the sparsity regularizer."""
     return strength if step >= end else strength * max(0.0, (step - start) / (end - start))
 
 
-@compiled  # type: ignore[untyped-decorator]
-def any_nan(p):  # type: ignore[no-untyped-def]
+@compiled
+def any_nan(p):
     """A NaN among the parameters."""
+    broken = False
     for i in range(p.size):
-        if np.isnan(p[i]):
-            return True
-    return False
+        broken |= np.isnan(p[i])
+    return broken
 
 
-@compiled  # type: ignore[untyped-decorator]
-def observe(  # type: ignore[no-untyped-def]
+@compiled
+def observe(
     step, validation, test, sparsity, gate, p, thresholds, place,
     records, best_step, best, best_parameters, last, solved_at, curve,
 ):  # fmt: skip
@@ -191,7 +191,9 @@ def source(program: Program) -> str:
         for row, (name, (dtype, ndim)) in enumerate(array_types(program).items())
     ]
     gate = f"gate += sum_gate({program.gate}, share[block])" if program.gate else "gate = float32(nan)"
-    forward_block = [line.replace("(x,", "(inputs[block],").replace(" x,", " inputs[block],") for line in program.forward]
+    forward_block = [
+        line.replace("(x,", "(inputs[block],").replace(" x,", " inputs[block],") for line in program.forward
+    ]
     pieces = {
         "arrays": arrays,
         "weigh": program.weigh,
@@ -220,8 +222,13 @@ class Kernel:
     step it came to, which is less than `end` if it met NaN.
     """
 
-    function: Callable[[NDArray[np.int64], Setting, int, int], int]
+    function: Any
     types: Mapping[str, tuple[str, int]]
+
+    @property
+    def compiled(self) -> bool:
+        """It was called before, and calls need not wait."""
+        return bool(self.function.signatures)
 
     def table(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
         """Address and shape of each array. The arrays must live as long as the table is used."""
@@ -237,7 +244,10 @@ class Kernel:
 _KERNELS: dict[str, Kernel] = {}
 
 _NAMES = {
-    **{f.__name__: f for f in (array_at, wide, draw, error_gradient, squared_error, adam, strength_at, any_nan, observe)},
+    **{
+        f.__name__: f
+        for f in (array_at, wide, draw, error_gradient, squared_error, adam, strength_at, any_nan, observe)
+    },
     **{name: getattr(np, name) for name in ("float32", "float64", "int64", "uint8", "uint32", "uint64", "inf", "nan")},
     "sum_gate": sum_gate,
     "sparsity_error": sparsity_error,

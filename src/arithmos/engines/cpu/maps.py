@@ -11,61 +11,61 @@ from ._compile import apart, compiled
 ZERO, ONE, HALF = np.float32(0), np.float32(1), np.float32(0.5)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def copy(a, b):  # type: ignore[no-untyped-def]
+@compiled
+def copy(a, b):
     """The free map, its gradient, and whatever else is just copied."""
     apart()
     for i in range(b.size):
         b[i] = a[i]
 
 
-@compiled  # type: ignore[untyped-decorator]
-def zero(a):  # type: ignore[no-untyped-def]
+@compiled
+def zero(a):
     """All zeros."""
     for i in range(a.size):
         a[i] = ZERO
 
 
-@compiled  # type: ignore[untyped-decorator]
-def clip(p, low, high, w):  # type: ignore[no-untyped-def]
+@compiled
+def clip(p, low, high, w):
     """W = p within [low, high]."""
     apart()
     for i in range(w.size):
         w[i] = low if p[i] < low else high if p[i] > high else p[i]
 
 
-@compiled  # type: ignore[untyped-decorator]
-def clip_gradient(p, low, high, dw, g):  # type: ignore[no-untyped-def]
+@compiled
+def clip_gradient(p, low, high, dw, g):
     """The gradient passes within the range and on its boundary."""
     apart()
     for i in range(dw.size):
         g[i] = dw[i] if p[i] >= low and p[i] <= high else ZERO
 
 
-@compiled  # type: ignore[untyped-decorator]
-def project(p, low, high):  # type: ignore[no-untyped-def]
+@compiled
+def project(p, low, high):
     """Puts the parameters back into [low, high]."""
     for i in range(p.size):
         p[i] = low if p[i] < low else high if p[i] > high else p[i]
 
 
-@compiled  # type: ignore[untyped-decorator]
-def sigmoid_weight(p, w):  # type: ignore[no-untyped-def]
+@compiled
+def sigmoid_weight(p, w):
     """W = sigmoid(p)."""
     apart()
     for i in range(w.size):
         w[i] = maths.sigmoid(p[i])
 
 
-@compiled  # type: ignore[untyped-decorator]
-def sigmoid_weight_gradient(w, dw, g):  # type: ignore[no-untyped-def]
+@compiled
+def sigmoid_weight_gradient(w, dw, g):
     apart()
     for i in range(dw.size):
         g[i] = dw[i] * ((ONE - w[i]) * w[i])
 
 
-@compiled  # type: ignore[untyped-decorator]
-def tanh_sigmoid_weight(w_hat, m_hat, tanh, sigmoid, w):  # type: ignore[no-untyped-def]
+@compiled
+def tanh_sigmoid_weight(w_hat, m_hat, tanh, sigmoid, w):
     """W = tanh(W_hat) * sigmoid(M_hat); both factors are kept for the gradient."""
     apart()
     for i in range(w.size):
@@ -75,8 +75,8 @@ def tanh_sigmoid_weight(w_hat, m_hat, tanh, sigmoid, w):  # type: ignore[no-unty
         w[i] = t * s
 
 
-@compiled  # type: ignore[untyped-decorator]
-def tanh_sigmoid_weight_gradient(tanh, sigmoid, dw, g_w_hat, g_m_hat):  # type: ignore[no-untyped-def]
+@compiled
+def tanh_sigmoid_weight_gradient(tanh, sigmoid, dw, g_w_hat, g_m_hat):
     apart()
     for i in range(dw.size):
         t, s = tanh[i], sigmoid[i]
@@ -84,13 +84,13 @@ def tanh_sigmoid_weight_gradient(tanh, sigmoid, dw, g_w_hat, g_m_hat):  # type: 
         g_m_hat[i] = dw[i] * t * ((ONE - s) * s)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def _sign(x):  # type: ignore[no-untyped-def]
+@compiled
+def _sign(x):
     return np.float32(x > ZERO) - np.float32(x < ZERO)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def add_sparsity_gradient(p, signed, strength, g):  # type: ignore[no-untyped-def]
+@compiled
+def add_sparsity_gradient(p, signed, strength, g):
     """The gradient of strength · mean min(|w|, |1 - |w||), or of min(|w|, |1 - w|) if not signed.
 
     As torch has it, the slope is 0 at 0, at ±1/2 and at ±1.
@@ -106,8 +106,8 @@ def add_sparsity_gradient(p, signed, strength, g):  # type: ignore[no-untyped-de
         g[i] += share * slope
 
 
-@compiled  # type: ignore[untyped-decorator]
-def sparsity_error(w):  # type: ignore[no-untyped-def]
+@compiled
+def sparsity_error(w):
     """The largest min(|w|, |1 - |w||)."""
     largest = ZERO
     for i in range(w.size):

@@ -47,8 +47,8 @@ BIAS, MANTISSA = np.int32(127), np.int32(23)
 TANH_SMALL, TANH_LARGE = np.float32(0.625), np.float32(10)
 
 
-@exactly_compiled  # type: ignore[untyped-decorator]
-def exp(x):  # type: ignore[no-untyped-def]
+@exactly_compiled
+def exp(x):
     """e^x: exp(x) = 2^n (1 + r + r² P(r)) with r = x - n ln 2."""
     bounded = EXP_HIGHEST if x > EXP_HIGHEST else x  # NaN passes both
     bounded = EXP_LOWEST if bounded < EXP_LOWEST else bounded
@@ -71,9 +71,9 @@ def exp(x):  # type: ignore[no-untyped-def]
     return p * scale1 * scale2
 
 
-@exactly_compiled  # type: ignore[untyped-decorator]
-def log(x):  # type: ignore[no-untyped-def]
-    """ln x for x at least 2^-126, inf and NaN, all that |x| + epsilon can be: x = 2^n (1 + f), 1 + f from √½ to √2."""
+@exactly_compiled
+def log(x):
+    """Ln x for x at least 2^-126, inf and NaN, all that |x| + epsilon can be: x = 2^n (1 + f), 1 + f from √½ to √2."""
     bits = np.int32(np.float32(x).view(np.int32) + ROOT_HALF_TO_ONE)
     n = np.float32(np.int32(np.int32(bits >> MANTISSA) - BIAS))
     f = np.int32(np.int32(bits & MANTISSA_BITS) + ROOT_HALF_BITS).view(np.float32) - ONE
@@ -92,14 +92,14 @@ def log(x):  # type: ignore[no-untyped-def]
     return value if x < INFINITY else x
 
 
-@exactly_compiled  # type: ignore[untyped-decorator]
-def sigmoid(x):  # type: ignore[no-untyped-def]
+@exactly_compiled
+def sigmoid(x):
     """1 / (1 + e^-x)."""
     return ONE / (ONE + exp(-x))
 
 
-@exactly_compiled  # type: ignore[untyped-decorator]
-def tanh(x):  # type: ignore[no-untyped-def]
+@exactly_compiled
+def tanh(x):
     """Tanh: a polynomial near 0, where 1 - 2 / (e^2x + 1) would lose its digits."""
     magnitude = abs(x)
     square = x * x

@@ -43,8 +43,8 @@ def lane_rows(batch_size: int) -> NDArray[np.int64]:
     return np.arange(blocks * LANES).reshape(blocks, 2, HALF).swapaxes(1, 2).reshape(blocks, LANES)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def begin_step(table, keys, step, third):  # type: ignore[no-untyped-def]
+@compiled
+def begin_step(table, keys, step, third):
     """The first product of round three for every row of a block, which all columns share: third `[lanes]`."""
     apart()
     scalar = ((np.uint64(step) * M1) & LOW) ^ keys[0, 1]
@@ -52,9 +52,12 @@ def begin_step(table, keys, step, third):  # type: ignore[no-untyped-def]
         third[i] = ((table[2, i] ^ scalar) & LOW) * M0
 
 
-@compiled  # type: ignore[untyped-decorator]
-def _rounds(row3, row1, third, s2, s3, keys):  # type: ignore[no-untyped-def]
-    """Rounds three to six, and the products of round seven. The upper halves of c hold rubbish, which no product sees."""
+@compiled
+def _rounds(row3, row1, third, s2, s3, keys):
+    """Rounds three to six, and the products of round seven.
+
+    The upper halves of c hold rubbish, which no product sees.
+    """
     p1 = ((row3 ^ s2) & LOW) * M1
     c0 = (p1 >> S32) ^ row1
     c1 = p1
@@ -70,11 +73,12 @@ def _rounds(row3, row1, third, s2, s3, keys):  # type: ignore[no-untyped-def]
     return (c0 & LOW) * M0, (c2 & LOW) * M1, c1, c3
 
 
-@compiled  # type: ignore[untyped-decorator]
-def words(table, keys, step, third, half, unit, out):  # type: ignore[no-untyped-def]
+@compiled
+def words(table, keys, step, third, half, unit, out):
     """Words of all columns for every row of a block: out `[columns, lanes / 2]`, two words in each.
 
-    With `unit` they come as the float32 of U[1, 2) that their upper 23 bits make.
+    With `unit` they come as the float32 of U[1, 2) that their upper 23 bits make. `half` is 32: were it a constant,
+    LLVM would turn a shift of a product into a slower product.
     """
     apart()
     k0 = keys[0, 6] | (keys[0, 6] << S32)
@@ -102,8 +106,8 @@ def words(table, keys, step, third, half, unit, out):  # type: ignore[no-untyped
             out[4 * g + 3, i] = w3
 
 
-@compiled  # type: ignore[untyped-decorator]
-def scale(x, low, width):  # type: ignore[no-untyped-def]
+@compiled
+def scale(x, low, width):
     """Numbers of U[1, 2) moved to another interval, in place."""
     apart()
     for j in range(x.shape[0]):
@@ -111,8 +115,8 @@ def scale(x, low, width):  # type: ignore[no-untyped-def]
             x[j, b] = fma(width, x[j, b] - ONE, low)
 
 
-@compiled  # type: ignore[untyped-decorator]
-def choose(words, low, width, x):  # type: ignore[no-untyped-def]
+@compiled
+def choose(words, low, width, x):
     """Words as numbers of a range of two parts, of which a word's lowest bit takes one."""
     apart()
     low0, low1, width0, width1 = low[0], low[1], width[0], width[1]

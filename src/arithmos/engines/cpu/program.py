@@ -3,13 +3,13 @@
 The lines depend on the parts alone, the arrays on the sizes too. So one kernel serves all sizes of a network.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...nn._parts import Clamp, ExpLog, Free, Gate, Leaf, Parts, Product, Sigmoid, Sum
 from . import activations, aggregations, maps
-from ._compile import LANES
+from ._compile import LANES, WIDTH
 
 RELU_HIGHEST = {"relu": "inf", "relu6": "6.0"}
 
@@ -22,7 +22,7 @@ class Program:
         weigh: before a batch: effective weights of the parameters, gradients of the weights set to 0.
         forward: for a block: from `x` to `y`.
         backward: for a block: adds the gradient of the block, from `dy`, to those of the weights.
-        gradient: after a batch: the gradient of the parameters.
+        gradient: after a batch: the gradient of the weights, and then of the parameters.
         regularize: adds that of the sparsity regularizer.
         project: after a step.
         sparsity: the effective weight matrices.
@@ -54,6 +54,14 @@ class Program:
         self.shapes[name] = shape
         return name
 
+    def weight_gradient(self, name: str, dz: str, x: str, dw: str, size: int) -> None:
+        """Adds sums of dz x to the gradient of weights, in parts that are summed once a batch."""
+        parts = self.array(f"{name}_parts", size, WIDTH)
+        halves = self.array(f"{name}_halves", size * WIDTH // 2)
+        self.weigh.append(self.call(aggregations.clear_parts, parts))
+        self.backward.append(self.call(aggregations.add_weight_gradient, dz, x, parts))
+        self.gradient.insert(0, self.call(aggregations.fold, parts, halves, dw))
+
     def parameter(self, name: str, size: int) -> tuple[str, str]:
         """A new parameter and its gradient."""
         self.parameters[f"p_{name}"] = size
@@ -73,16 +81,25 @@ class Place:
     dx: str | None
 
 
-def write(parts: tuple[Parts, Parts], sizes: tuple[int, int, int]) -> Program:
-    """The program of a network of two layers."""
+def write(parts: Sequence[Parts], sizes: Sequence[int]) -> Program:
+    """The program of a network.
+
+    Args:
+        parts: of its layers, from input to output.
+        sizes: widths of the input, between the layers, and of the output.
+    """
     program = Program()
-    (first, second), (inputs, hidden, outputs) = parts, sizes
-    for name, rows in (("z", hidden), ("dz", hidden), ("y", outputs), ("dy", outputs)):
-        program.array(name, rows, LANES)
-    _layer(program, first, Place("first", inputs, hidden, "x", "z", "dz", None))
-    backward, program.backward = program.backward, [program.call(aggregations.clear, "dz")]
-    _layer(program, second, Place("second", hidden, outputs, "z", "y", "dy", "dz"))
-    program.backward += backward
+    last = len(parts) - 1
+    backward: list[str] = []
+    for k, part in enumerate(parts):
+        x, dx = ("x", None) if k == 0 else (f"z{k - 1}", f"dz{k - 1}")
+        z, dz = ("y", "dy") if k == last else (f"z{k}", f"dz{k}")
+        for name in (z, dz):
+            program.array(name, sizes[k + 1], LANES)
+        program.backward, program.gate = [program.call(aggregations.clear, dx)] if dx else [], None
+        _layer(program, part, Place(f"layer{k}", sizes[k], sizes[k + 1], x, z, dz, dx))
+        backward = program.backward + backward
+    program.backward = backward
     return program
 
 
@@ -157,7 +174,7 @@ def _aggregate(program: Program, leaf: Leaf, at: Place, w: str, dw: str, a: str,
     call, array, forward, backward = program.call, program.array, program.forward, program.backward
     if isinstance(leaf.aggregation, Sum):
         forward.append(call(aggregations.weighted_sum, w, at.x, a))
-        backward.append(call(aggregations.add_weight_gradient, da, at.x, dw))
+        program.weight_gradient(at.name, da, at.x, dw, at.i * at.o)
         if at.dx:
             backward.append(call(aggregations.add_input_gradient, w, da, at.dx))
         return
@@ -173,10 +190,8 @@ def _aggregate(program: Program, leaf: Leaf, at: Place, w: str, dw: str, a: str,
         call(aggregations.weighted_sum, w, rows, a),
         call(aggregations.exp_outputs, a),
     ]
-    backward += [
-        call(aggregations.exp_gradient, a, da, outs),
-        call(aggregations.add_weight_gradient, outs, rows, dw),
-    ]
+    backward.append(call(aggregations.exp_gradient, a, da, outs))
+    program.weight_gradient(at.name, outs, rows, dw, at.i * at.o)
     if at.dx:
         backward += [
             call(aggregations.clear, rows),
@@ -204,7 +219,7 @@ def _gate(program: Program, gate: Gate, at: Place) -> None:
         call(aggregations.weighted_sum, w, at.x, g),
         call(activations.mix, z_add, z_mul, g, at.z),
     ]
-    program.backward.append(call(aggregations.add_weight_gradient, dg, at.x, dw))
+    program.weight_gradient(f"{name}_gate", dg, at.x, dw, at.i * at.o)
     if at.dx:
         program.backward.append(call(aggregations.add_input_gradient, w, dg, at.dx))
-    program.gate = g if at.name == "second" else None
+    program.gate = g

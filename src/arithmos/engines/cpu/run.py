@@ -1,35 +1,37 @@
 """A run on its way: what its kernel is called with, and how it is suspended and taken up again."""
 
 import dataclasses
+import math
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ... import philox as reference
 from ...spec import Spec
 from ...tasks import OPERATIONS, Arithmetic, Task
-from ..contract import Control, Floats, Run, State
+from ..contract import Control, Floats, Run, State, curve_records
 from ..judge import Judge
 from . import philox
-from ._compile import LANES
+from ._compile import LANES, WIDTH
 from .kernel import Setting, make_kernel
 from .program import Program, write
 
 Arrays = dict[str, NDArray[Any]]
 
-_WIDTH = 16
-_REMEMBERED = ("records", "best_step", "best", "best_parameters", "last", "solved_at", "curve")
+LINE = 64
+"""Bytes in a cache line."""
 
 
 class RunState:
     """A run of a spec, from its start or from where it was suspended.
 
     Args:
-        spec: of a network with two layers that have parts.
+        spec: of a network whose layers have parts.
         seed: its seed.
         control: knows whether it was suspended, and how much of its curve is kept.
     """
@@ -40,14 +42,18 @@ class RunState:
         self.kernel = make_kernel(self.program)
         start = torch.cat([p.detach().flatten() for p in spec.network(seed).parameters()]).numpy()
         # A multiple of a register, so that Adam has no remainder; what is beyond the parameters stays 0.
-        self._p, self._m, self._v = np.zeros((3, -(-start.size // _WIDTH) * _WIDTH), np.float32)
+        padded = -(-start.size // WIDTH) * WIDTH
+        self._p, self._m, self._v = (aligned((padded,), np.float32, 0) for _ in range(3))
         self.parameters, self.exp_avg, self.exp_avg_sq = (a[: start.size] for a in (self._p, self._m, self._v))
         self.parameters[:] = start
         self.step, self.elapsed_s = 0, 0.0
         self.judge = Judge(spec, (seed,), start.size, control)
         if (state := control.resume(spec, seed)) is not None:
             self._restore(state)
-        self.setting, self._fixed = make_setting(spec, seed, self.judge)
+        kept = curve_records(spec, control.all_records)
+        self.setting, fixed = make_setting(spec, seed, self.judge.thresholds, kept)
+        self.arrays = self._arrays(fixed)
+        self._table = self.kernel.table(self.arrays)
         self._seconds_a_step = 1e-3
 
     @property
@@ -55,17 +61,27 @@ class RunState:
         """It has made its last update, or met NaN."""
         return self.step > self.spec.iterations or bool(self.judge.ended[0])
 
-    def bind(self) -> None:
-        """Takes the memory that it needs while it trains."""
-        judge = {name: getattr(self.judge, name)[0] for name in _REMEMBERED if name not in ("records", "best_step")}
-        self.arrays = {
-            "p": self._p, "m": self._m, "v": self._v,
-            "records": self.judge.records, "best_step": self.judge.best_step, "ended": self.judge.ended.view(np.uint8),
-            **judge,
-            **self._fixed,
+    def _arrays(self, fixed: Arrays) -> Arrays:
+        """All that the kernel reads and writes, by name."""
+        judge = self.judge
+        rows = ("best", "best_parameters", "last", "solved_at", "curve")
+        return {
+            "p": self._p,
+            "m": self._m,
+            "v": self._v,
+            "records": judge.records,
+            "ended": judge.ended.view(np.uint8),
+            "best_step": judge.best_step,
+            **{name: getattr(judge, name)[0] for name in rows},
+            **fixed,
             **make_scratch(self.program, self.spec.task, self._p),
-        }  # fmt: skip
-        self._table = self.kernel.table(self.arrays)
+        }
+
+    def compile(self, say: Callable[[str], None]) -> None:
+        """Compiles the kernel, unless a run before has."""
+        if not self.kernel.compiled:
+            say(f"compiling the kernel of {self.spec.model.name}")
+            self.kernel.function(self._table, self.setting, 0, 0)
 
     def advance(self, seconds: float) -> int:
         """Trains for about so many seconds; returns the iterations made."""
@@ -108,29 +124,44 @@ class RunState:
 
 def program_of(spec: Spec) -> Program:
     """The program of the spec's network."""
-    (first, second), (inputs, hidden, outputs) = spec.parts, spec.sizes
-    if first is None or second is None:
-        raise ValueError(f"both layers of {spec.model.name} must have parts")
-    return write((first, second), (inputs, hidden, outputs))
+    parts = [part for part in spec.parts if part is not None]
+    return write(parts, spec.sizes)
+
+
+def aligned(shape: tuple[int, ...], dtype: DTypeLike, fill: float) -> NDArray[Any]:
+    """An array that begins on a cache line: a register's load across two lines takes twice as long."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(size + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    array: NDArray[Any] = memory[start : start + size].view(dtype).reshape(shape)
+    array.fill(fill)
+    return array
+
+
+def align(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy that begins on a cache line."""
+    copy = aligned(values.shape, values.dtype, 0)
+    copy[...] = values
+    return copy
 
 
 def make_scratch(program: Program, task: Task, p: Floats) -> Arrays:
     """Memory that means nothing between two iterations, filled with NaN; and the parameters by name."""
     columns = -(-task.input_size // 4) * 4
-    x = np.full((columns, LANES), np.nan, np.float32)
-    words = np.zeros((columns if isinstance(task, Arithmetic) else 4, LANES // 2), np.uint64)
-    g = np.zeros_like(p)
+    x = aligned((columns, LANES), np.float32, np.nan)
+    words = aligned((columns if isinstance(task, Arithmetic) else 4, LANES // 2), np.uint64, 0)
+    g = aligned(p.shape, np.float32, 0)
     arrays: Arrays = {
         "x": x,
         "x_words": x.view(np.uint64),
         "words": words,
         "half_words": words.view(np.uint32),
-        "third": np.zeros(LANES, np.uint64),
-        "sums": np.full((2, LANES), np.nan),
-        "t": np.full((task.output_size, LANES), np.nan, np.float32),
+        "third": aligned((LANES,), np.uint64, 0),
+        "sums": aligned((2, LANES), np.float64, np.nan),
+        "t": aligned((task.output_size, LANES), np.float32, np.nan),
         "g": g,
     }
-    arrays |= {name: np.full(shape, np.nan, np.float32) for name, shape in program.shapes.items()}
+    arrays |= {name: aligned(shape, np.float32, np.nan) for name, shape in program.shapes.items()}
     position = 0
     for name, size in program.parameters.items():
         arrays[name] = p[position : position + size]
@@ -139,7 +170,9 @@ def make_scratch(program: Program, task: Task, p: Floats) -> Arrays:
     return arrays
 
 
-def make_setting(spec: Spec, seed: int, judge: Judge) -> tuple[Setting, Arrays]:
+def make_setting(
+    spec: Spec, seed: int, thresholds: tuple[float, float], kept: NDArray[np.int64]
+) -> tuple[Setting, Arrays]:
     """The numbers and arrays that stay the same for a run."""
     task, adam, schedule = spec.task, spec.optimizer, spec.model.schedule
     outputs = task.output_size
@@ -156,7 +189,7 @@ def make_setting(spec: Spec, seed: int, judge: Judge) -> tuple[Setting, Arrays]:
     validation, test = task.validation(seed)[1], task.test(seed)[1]
     low, high = np.array(interpolation, np.float32).T
     places = np.full(spec.records, -1)
-    places[judge._kept] = np.arange(len(judge._kept))
+    places[kept] = np.arange(len(kept))
     inside = philox.lane_rows(spec.batch_size) < spec.batch_size
     setting = Setting(
         evaluate_every=spec.evaluate_every,
@@ -177,8 +210,8 @@ def make_setting(spec: Spec, seed: int, judge: Judge) -> tuple[Setting, Arrays]:
     )
     arrays: Arrays = {
         "keys": philox.round_keys(seed),
-        "tables": philox.row_tables(seed, stream, spec.batch_size),
-        "share": np.where(inside, np.float32(2 / (spec.batch_size * outputs)), np.float32(0)),
+        "tables": align(philox.row_tables(seed, stream, spec.batch_size)),
+        "share": align(np.where(inside, np.float32(2 / (spec.batch_size * outputs)), np.float32(0))),
         "low": low.copy(),
         "width": high - low,
         "subsets": subsets,
@@ -186,7 +219,7 @@ def make_setting(spec: Spec, seed: int, judge: Judge) -> tuple[Setting, Arrays]:
         "row_targets": row_targets,
         "inputs": inputs,
         "targets": blocks(validation, test),
-        "thresholds": np.array(judge.thresholds, np.float32),
+        "thresholds": np.array(thresholds, np.float32),
         "places": places,
     }
     return setting, arrays
@@ -199,7 +232,8 @@ def blocks(*sets: NDArray[np.float32]) -> Floats:
     """
     rows = [np.minimum(np.arange(-(-len(s) // LANES) * LANES), len(s) - 1) for s in sets]
     padded = np.concatenate([s[r] for s, r in zip(sets, rows, strict=True)])
-    return np.ascontiguousarray(padded.reshape(-1, LANES, padded.shape[1]).swapaxes(1, 2))
+    by_feature = padded.reshape(-1, LANES, padded.shape[1]).swapaxes(1, 2)
+    return align(by_feature)
 
 
 @lru_cache(maxsize=4)
