@@ -1,10 +1,11 @@
 """Plausible runs without an engine."""
 
+import math
 from typing import Any
 
 import numpy as np
 
-from arithmos.engines.contract import NEVER, Curve, Run, State, curve_records
+from arithmos.engines.contract import NEVER, Curve, Run, State, curve_records, layout
 from arithmos.spec import MODELS, Spec
 from arithmos.tasks import Arithmetic
 
@@ -23,7 +24,9 @@ def make_run(spec: Spec | None = None, seed: int = 0, engine: str = "torch", **c
     test = np.geomspace(10, 1e-8 if seed % 2 == 0 else 1, len(step)) * rng.uniform(0.5, 1, len(step))
     solved = np.flatnonzero(test < 1e-5)
     solved_at = int(step[solved[0]]) if len(solved) else NEVER
-    weights = rng.uniform(-1, 1, sum(i * o for i, o in zip(spec.sizes[:-1], spec.sizes[1:], strict=True)))
+    shapes = zip(spec.parts, spec.sizes[:-1], spec.sizes[1:], strict=True)
+    arrays = [shape for part, i, o in shapes for _, shape in ([("", (o, i))] if part is None else layout(part, i, o))]
+    weights = rng.uniform(-1, 1, sum(map(math.prod, arrays)))
     measured: dict[str, Any] = {
         "threshold_released": 1e-5,
         "threshold_corrected": 2e-5,

@@ -66,7 +66,7 @@ def verdict_grid(frame: pd.DataFrame) -> Grid:
     together = "model" if experiment.axis else "operation"
     groups = [[_line(row, experiment) for row in part] for _, part in groupby(rows, key=lambda row: row[together])]
     concerned = [found for found in findings(experiment.name) if any(found.concerns(row) for row in rows)]
-    return Grid(f"{experiment.item}: {experiment.title}", header, groups, [_written(found) for found in concerned])
+    return Grid(f"{experiment.item}: {experiment.title}", header, groups, [written(found) for found in concerned])
 
 
 def _line(row: Row, experiment: Experiment) -> list[Cell]:
@@ -92,7 +92,7 @@ def number(row: Row, name: str) -> Cell:
     return Cell(write(value), write(max(0.0, high - value)), write(max(0.0, value - low)), maths=True)
 
 
-def _written(found: Finding) -> str:
+def written(found: Finding) -> str:
     """A finding, and what it is about."""
     about = [found.model, found.operation, "" if found.at is None else f"at {found.at}"]
     about.append(MEASURES[found.measure][0].lower() if found.measure else "")

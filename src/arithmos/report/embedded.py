@@ -1,0 +1,46 @@
+"""Values inside a page: JSON that a script element can hold, its numbers no longer than a reader needs."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+DIGITS = 5
+
+
+def significant(value: Any, digits: int = DIGITS) -> Any:
+    """A number to so many significant digits, whole if it can be; None if it is not finite.
+
+    Example:
+        >>> significant(0.123456789), significant(2.0), significant(float("nan"))
+        (0.12346, 2, None)
+    """
+    value = float(value)
+    if not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 2**53 else rounded
+
+
+def shortened(value: Any) -> Any:
+    """The same value with its floats to a few digits."""
+    if isinstance(value, dict):
+        return {name: shortened(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [shortened(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return significant(value) if isinstance(value, float) else value
+
+
+def script_json(value: Any) -> Markup:
+    r"""JSON that no text within can end the script element of.
+
+    Example:
+        >>> print(script_json("</script>"))
+        "\u003c/script>"
+    """
+    text = json.dumps(shortened(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", r"\u003c"))

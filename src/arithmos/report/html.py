@@ -1,0 +1,237 @@
+"""The report: one HTML file that opens from disk, with every table and figure, verdicts, claims and single runs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import jinja2
+import pandas as pd
+import vl_convert
+from altair.utils.schemapi import debug_mode
+from markupsafe import Markup
+
+from .. import __version__
+from ..experiments import EXPERIMENTS, SURFACES, Experiment, Finding, Surface, findings
+from ..store import Store
+from . import contours, figures, portraits
+from .beside import Table, beside
+from .claim import claims
+from .embedded import script_json
+from .gates import gate_counts, gated
+from .made import catalogue, made, others
+from .samples import EACH, samples
+from .summary import Criterion, summarize
+from .verdict import WORDS, matrix, verdicts
+from .verdict_tables import MEASURES, number, written
+
+CRITERIA = {
+    "released": "Runs are solved by the thresholds behind the published numbers.",
+    "corrected": "Runs are solved by the thresholds of each task's own subsets, which are not quite those behind the "
+    "published numbers.",
+}
+_VEGA_LITE = alt.SCHEMA_VERSION.rpartition(".")[0]
+SIGNS = {
+    "agrees": "✓",
+    "differs": "≠",
+    "too few runs": "…",
+    "not run": "–",
+    "holds": "✓",
+    "fails": "✗",
+    "undecided": "…",
+}
+"""Signs that stand before the words of a verdict, so that neither color nor reading is needed to tell them apart."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table or figure of the paper.
+
+    Args:
+        item: the experiment, or the surface.
+        chart: its figure, as Vega-Lite.
+        labels: models that the figure can highlight.
+        table: its numbers; None for a surface.
+        stored: runs that count.
+        solved: how many of them are solved.
+        verdicts: how many of its published numbers have which verdict.
+        findings: what was written about it.
+    """
+
+    item: Experiment | Surface
+    chart: Mapping[str, Any]
+    labels: Sequence[str] = ()
+    table: Table | None = None
+    stored: int = 0
+    solved: int = 0
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    findings: Sequence[Finding] = ()
+
+
+def write(path: str | Path, store: str | Path | Store = "runs", *, criterion: Criterion = "released") -> Path:
+    """Write the report on a store to a file.
+
+    Args:
+        path: the file.
+        store: where the runs are.
+        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+    """
+    path = Path(path)
+    path.write_text(page(store, criterion=criterion), encoding="utf-8")
+    return path
+
+
+def page(store: str | Path | Store = "runs", *, criterion: Criterion = "released") -> str:
+    """The report on a store: a whole HTML page that fetches nothing.
+
+    Args:
+        store: where the runs are.
+        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+    """
+    store = store if isinstance(store, Store) else Store(store)
+    summaries = {name: summarize(store, experiment, criterion=criterion) for name, experiment in EXPERIMENTS.items()}
+    judged, foreign = verdicts(store, criterion=criterion), others(store, criterion)
+    with debug_mode(False):  # Altair checks every value against a schema otherwise, which takes longer than the rest
+        sections = [_section(experiment, summaries, judged, store) for experiment in EXPERIMENTS.values()]
+        sections += [_surface(surface) for surface in SURFACES.values()]
+        portraits_ = _portraits(store, criterion, sections, foreign)
+    claimed = claims(store, criterion=criterion)
+    whole = pd.concat([frame.assign(experiment=name) for name, frame in summaries.items()])
+    summary = store.summary()
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            version=__version__,
+            criterion=CRITERIA[criterion],
+            store=summary,
+            counted=_counted(summaries.values()),
+            sections=sections,
+            matrix=_records(matrix(judged)),
+            differing=_records(judged[judged["verdict"] == "differs"]),
+            claims=_records(claimed),
+            made=_records(made(store)),
+            others=_records(foreign),
+            runs=portraits_,
+            each=EACH,
+            words=WORDS,
+            downloads={
+                "verdicts": _columns(judged),
+                "summaries": _columns(whole),
+                "claims": _columns(claimed),
+                "specs": _columns(catalogue()),
+                **({"other-runs": _columns(foreign)} if len(foreign) else {}),
+            },
+            bundle=Markup(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", _VEGA_LITE)),
+        )
+    )
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__, "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"script_json": script_json, "measure": lambda name: MEASURES[name][0], "written": written}
+    environment.globals |= {"signs": SIGNS, "number": number}
+    return environment
+
+
+def _section(
+    experiment: Experiment, summaries: Mapping[str, pd.DataFrame], judged: pd.DataFrame, store: Store
+) -> Section:
+    frame, own = summaries[experiment.name], judged[judged["experiment"] == experiment.name]
+    return Section(
+        experiment,
+        _vega_lite(_chart(frame, experiment, store)),
+        [*dict.fromkeys(frame["label"])],
+        beside(frame, own, experiment),
+        int(frame["n"].sum()),
+        int(frame["k"].sum()),
+        {word: int((own["verdict"] == word).sum()) for word in WORDS},
+        findings(experiment.name),
+    )
+
+
+def _chart(frame: pd.DataFrame, experiment: Experiment, store: Store) -> Any:
+    if experiment.axis:
+        return figures.sweep(frame, experiment)
+    rates = figures.success(frame, experiment)
+    if gated(experiment):
+        return figures.stack(rates, figures.gates(gate_counts(store, experiment, frame), experiment))
+    return rates
+
+
+def _surface(surface: Surface) -> Section:
+    chart = portraits.surface(contours.cells(surface), contours.lines(surface), surface)
+    return Section(surface, _vega_lite(chart))
+
+
+def _vega_lite(chart: Any) -> dict[str, Any]:
+    """The chart as Vega-Lite, without what the page says itself; marks need no labels of their own there."""
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    for name in ("$schema", "title", "description"):
+        spec.pop(name, None)
+    spec["config"]["aria"] = False
+    return spec
+
+
+def _portraits(
+    store: Store, criterion: Criterion, sections: Sequence[Section], foreign: pd.DataFrame
+) -> dict[str, Any]:
+    """What the page draws single runs from: where they belong, the runs, and charts whose data are still to come."""
+    specs = samples(store, criterion)
+    places = [
+        {
+            "name": section.item.name,
+            "title": section.item.title,
+            "cells": [[line.spec_id, line.name] for line in section.table.lines if line.spec_id in specs],
+        }
+        for section in sections
+        if section.table is not None
+    ]
+    strangers = [[row["spec_id"], f"{row['label']} {row['task']}"] for row in _records(foreign)]
+    places.append({"name": "other-runs", "title": "Other runs", "cells": strangers})
+    sizes = dict.fromkeys((o, i) for spec in specs.values() for _, o, i in spec["arrays"])
+    panels = {f"{o}×{i}": _panel(o, i) for o, i in sizes}
+    return {
+        "experiments": [place for place in places if place["cells"]],
+        "specs": specs,
+        "curves": _curves(),
+        "panels": {size: panel["vconcat"][0] for size, panel in panels.items()},
+        "config": next((panel["config"] for panel in panels.values()), {}),
+    }
+
+
+def _curves() -> dict[str, Any]:
+    """Learning curves of runs that have yet to get their names and records."""
+    frame = pd.DataFrame({"run": [f"<name of run {number}>" for number in range(2 * EACH)]})
+    return _vega_lite(portraits.learning_curves(frame.assign(step=1, validation=1.0, test=1.0, sparsity=1.0), 1.0))
+
+
+def _panel(outputs: int, inputs: int) -> dict[str, Any]:
+    """A weight matrix of this size, its weights yet to come."""
+    places = product(range(outputs), range(inputs))
+    frame = pd.DataFrame(places, columns=["output", "input"]).assign(array="<name>", weight=0.0)
+    return _vega_lite(portraits.weights(frame))
+
+
+def _counted(frames: Iterable[pd.DataFrame]) -> int:
+    """Runs that count in some cell of the catalogue, each of them once."""
+    cells = pd.concat([frame[["spec_id", "n"]] for frame in frames])
+    return int(cells.groupby("spec_id")["n"].max().sum())
+
+
+def _columns(frame: pd.DataFrame) -> dict[str, Any]:
+    """A table by its rows, what is not known being null."""
+    known = frame.astype(object).where(frame.notna(), None)
+    return {"columns": [*map(str, known)], "rows": known.to_numpy(object).tolist()}
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]

@@ -1,0 +1,90 @@
+"""A few runs of every spec, with their learning curves and weights, small enough to go into a page."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..store import Store
+from .embedded import significant
+from .judged import Criterion
+from .run import matrices
+
+EACH = 2
+"""Runs of a spec that are shown of the solved ones, and of the others: those with the lowest seeds."""
+POINTS = 60
+"""Records of a learning curve that are shown."""
+
+_CURVES = ("validation", "test", "sparsity")
+_HEAVY = ("best_weights", "curve_step", *(f"curve_{name}" for name in _CURVES))
+_DESCRIBED = ("spec", "layers", "options", "input_size", "hidden_size", "output_size")
+_MEASURED = ("best_step", "best_test", "best_sparsity", "best_gate", "ended_early")
+
+
+def samples(store: Store, criterion: Criterion = "released") -> dict[str, dict[str, Any]]:
+    """A few runs of every spec of a store, by its id, ready for JSON.
+
+    Of a spec: `spec`, its JSON; `threshold`; `arrays`, name, outputs and inputs of each weight matrix; `runs`. Of a
+    run: `seed`, `engine`, `solved`, `solved_at`, `ended_early`; `best_step`, and `test_error`, `sparsity_error`, `gate`
+    and `weights` there, these in thousandths, matrix by matrix; its curve as `step`, `validation`, `test`, `sparsity`.
+
+    Args:
+        store: where the runs are.
+        criterion: the thresholds that decide which runs are solved.
+    """
+    limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
+    runs = store.load(columns=[limit, solved_at, *_MEASURED])
+    runs = runs.assign(solved=runs["best_test"] < runs[limit])
+    count = runs.groupby(["spec_id", "engine"])["seed"].transform("size")
+    runs = runs.iloc[np.lexsort((runs["seed"], runs["engine"], -count, runs["spec_id"]))]
+    runs = runs[runs["engine"] == runs.groupby("spec_id")["engine"].transform("first")]
+    chosen = runs.groupby(["spec_id", "solved"], sort=False).head(EACH)
+    heavy = store.load(specs=chosen["spec_id"].unique(), columns=[*_HEAVY, *_DESCRIBED])
+    found: dict[str, dict[str, Any]] = {}
+    for row in _rows(chosen.merge(heavy, on=["spec_id", "seed", "engine"])):
+        sizes = [(name, *_size(name, matrix.shape)) for name, matrix in matrices(row)]
+        about = {"spec": row["spec"], "threshold": significant(row[limit]), "arrays": sizes, "runs": []}
+        found.setdefault(row["spec_id"], about)["runs"].append(_run(row, row[solved_at]))
+    return found
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _size(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
+    """Rows and columns; a bias is a column, other arrays of one axis are a row."""
+    if len(shape) == 2:
+        return shape[0], shape[1]
+    return (shape[0], 1) if name.endswith("bias") else (1, shape[0])
+
+
+def _run(row: dict[str, Any], solved_at: int) -> dict[str, Any]:
+    step = np.asarray(row["curve_step"])
+    kept = thinned(step)
+    curves = {name: [significant(value) for value in np.asarray(row[f"curve_{name}"])[kept]] for name in _CURVES}
+    weights = np.nan_to_num(np.asarray(row["best_weights"], np.float64))
+    return {
+        **{name: row[name] for name in ("seed", "engine", "solved", "ended_early", "best_step")},
+        "solved_at": int(solved_at),
+        "test_error": significant(row["best_test"]),
+        "sparsity_error": significant(row["best_sparsity"]),
+        "gate": significant(row["best_gate"]),
+        "weights": np.rint(weights * 1000).astype(int).tolist(),
+        "step": step[kept].tolist(),
+        **curves,
+    }
+
+
+def thinned(step: NDArray[np.int64], points: int = POINTS) -> NDArray[np.int64]:
+    """Which records of a curve to keep: the first and the last, and the rest spread over the logarithm.
+
+    Example:
+        >>> thinned(np.arange(0, 1001), points=4)
+        array([   0,    1,   10,  100, 1000])
+    """
+    if len(step) <= points:
+        return np.arange(len(step))
+    spread = np.searchsorted(step, np.geomspace(max(step[1], 1), step[-1], points).round())
+    return np.unique(np.concatenate([[0], spread]))

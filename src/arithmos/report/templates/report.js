@@ -1,0 +1,237 @@
+"use strict";
+
+const byId = (id) => document.getElementById(id);
+const embedded = (id) => JSON.parse(byId(id).textContent);
+const phone = matchMedia("(max-width: 60rem)");
+
+// Figures: drawn once they come into view, their panels below each other where there is little room.
+
+function stacked(spec) {
+  for (const part of [...(spec.hconcat ?? []), ...(spec.vconcat ?? []), ...(spec.concat ?? [])]) stacked(part);
+  if (spec.hconcat) {
+    spec.vconcat = spec.hconcat;
+    delete spec.hconcat;
+  }
+  if (spec.concat) spec.columns = 1;
+  return spec;
+}
+
+async function draw(holder, spec) {
+  const result = await vegaEmbed(holder, phone.matches ? stacked(spec) : spec, {
+    mode: "vega-lite",
+    renderer: "svg", // takes its colors from the page, light or dark
+    actions: false,
+    defaultStyle: false,
+    tooltip: { disableDefaultStyle: true },
+    logLevel: 1, // errors; a layer without data is none
+  });
+  holder.view = result.view;
+}
+
+function highlight(holder, selection, field, value) {
+  const tuples = value ? [{ unit: "", fields: [{ type: "E", field }], values: [value] }] : [];
+  return holder.view.data(`${selection}_store`, tuples).runAsync();
+}
+
+const drawFigure = (holder) => draw(holder, embedded(`chart-${holder.dataset.chart}`));
+const figures = [...document.querySelectorAll("[data-chart]")];
+const watch = new IntersectionObserver(
+  (entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      watch.unobserve(target);
+      drawFigure(target);
+    }
+  },
+  { rootMargin: "50% 0px" },
+);
+figures.forEach((holder) => watch.observe(holder));
+phone.addEventListener("change", () => figures.filter((holder) => holder.view).forEach(drawFigure));
+
+for (const select of document.querySelectorAll("[data-highlight]")) {
+  const holder = document.querySelector(`[data-chart="${select.dataset.highlight}"]`);
+  select.addEventListener("change", async () => {
+    if (!holder.view) await drawFigure(holder);
+    highlight(holder, "model", "label", select.value);
+  });
+}
+
+// Printing: everything is drawn and open.
+
+const undrawn = () => figures.filter((holder) => !holder.view);
+addEventListener("beforeprint", () => {
+  undrawn().forEach(drawFigure);
+  for (const details of document.querySelectorAll("details")) details.open = true;
+});
+byId("print").addEventListener("click", async () => {
+  await Promise.all(undrawn().map(drawFigure));
+  print();
+});
+
+// Single runs.
+
+const element = (name, text, attributes = {}) => {
+  const made = Object.assign(document.createElement(name), attributes);
+  made.append(text);
+  return made;
+};
+const short = (value) => (value === null ? "not a number" : Number(value.toPrecision(3)).toString());
+const runName = (run) => `seed ${run.seed}, ${run.solved ? "solved" : "not solved"}`;
+
+function tableOf(caption, header, rows) {
+  const table = element("table", element("caption", caption));
+  const cells = (names) => names.map((name) => element("th", name, { scope: "col" }));
+  table.createTHead().insertRow().append(...cells(header));
+  const body = table.createTBody();
+  for (const [first, ...rest] of rows) {
+    body.insertRow().append(element("th", first, { scope: "row" }), ...rest.map((value) => element("td", value)));
+  }
+  return table;
+}
+
+function fillCurves(template, { threshold, runs }) {
+  const names = new Map(runs.map((run, number) => [`<name of run ${number}>`, runName(run)]));
+  const spec = JSON.parse(JSON.stringify(template), (_, value) => {
+    if (Array.isArray(value)) return value.filter(() => true); // without the names of runs that are not there
+    return typeof value === "string" && value.startsWith("<name of run") ? names.get(value) : value;
+  });
+  const records = runs.flatMap((run) =>
+    ["test", "validation", "sparsity"].flatMap((error) =>
+      run.step
+        .map((step, number) => ({ run: runName(run), step, error, value: run[error][number] }))
+        .filter(({ step, value }) => step > 0 && value > 0),
+    ),
+  );
+  for (const [name, rows] of Object.entries(spec.datasets)) {
+    spec.datasets[name] = "run" in rows[0] ? records : [{ ...rows[0], value: threshold }];
+  }
+  return spec;
+}
+
+function matricesOf({ arrays }, run) {
+  let position = 0;
+  return arrays.map(([name, outputs, inputs]) => {
+    const values = run.weights.slice(position, (position += outputs * inputs)).map((value) => value / 1000);
+    const rows = Array.from({ length: outputs }, (_, o) => values.slice(o * inputs, (o + 1) * inputs));
+    return { name, outputs, inputs, rows };
+  });
+}
+
+function fillWeights({ panels, config }, matrices) {
+  const datasets = {};
+  const vconcat = matrices.map(({ name, outputs, inputs, rows }, number) => {
+    const panel = structuredClone(panels[`${outputs}×${inputs}`]);
+    panel.title.text = name;
+    panel.data = { name: `matrix ${number}` };
+    datasets[panel.data.name] = rows.flatMap((row, o) =>
+      row.map((weight, i) => ({ array: name, output: o, input: i, weight })),
+    );
+    return panel;
+  });
+  return { datasets, vconcat, config };
+}
+
+function factsOf(run, { threshold }) {
+  const first = run.solved_at < 0 ? "never below it" : `first below it at step ${run.solved_at.toLocaleString("en")}`;
+  return [
+    `${runName(run)}, ${run.engine} engine: test error ${short(run.test_error)} at the best record,`,
+    `step ${run.best_step.toLocaleString("en")}; threshold ${short(threshold)}, ${first};`,
+    `sparsity error ${short(run.sparsity_error)}${run.gate === null ? "" : `, gate ${short(run.gate)}`}`,
+    run.ended_early ? "; ended early, having met NaN." : ".",
+  ].join(" ").replace(" ;", ";").replace(" .", ".");
+}
+
+function startPicker() {
+  const [experiment, cell, run] = ["experiment", "cell", "run"].map((name) => byId(`pick-${name}`));
+  const curves = byId("run-curves");
+  const { experiments, specs, ...charts } = embedded("data-runs");
+  const choose = (select, names) => select.replaceChildren(...names.map(([value, text]) => new Option(text, value)));
+
+  function pickExperiment() {
+    choose(cell, experiments[experiment.value].cells);
+    return pickCell();
+  }
+  async function pickCell() {
+    const spec = specs[cell.value];
+    choose(run, spec.runs.map((one, number) => [number, runName(one)]));
+    byId("run-spec").textContent = JSON.stringify(JSON.parse(spec.spec), null, 1);
+    await draw(curves, fillCurves(charts.curves, spec));
+    return pickRun();
+  }
+  async function pickRun() {
+    const spec = specs[cell.value];
+    const one = spec.runs[run.value];
+    const matrices = matricesOf(spec, one);
+    byId("run-facts").textContent = factsOf(one, spec);
+    const records = one.step.map((step, number) =>
+      [step.toLocaleString("en"), ...["validation", "test", "sparsity"].map((name) => short(one[name][number]))],
+    );
+    byId("run-records").replaceChildren(
+      tableOf(runName(one), ["Step", "Validation error", "Test error", "Sparsity error"], records),
+    );
+    byId("run-matrices").replaceChildren(
+      ...matrices.map(({ name, inputs, rows }) =>
+        tableOf(
+          name,
+          ["Output", ...Array.from({ length: inputs }, (_, i) => `Input ${i}`)],
+          rows.map((row, o) => [String(o), ...row.map(String)]),
+        ),
+      ),
+    );
+    if (spec.runs.length > 1) await highlight(curves, "run", "run", runName(one));
+    await draw(byId("run-weights"), fillWeights(charts, matrices));
+  }
+  async function pickSpec(id) {
+    const place = experiments.findIndex(({ cells }) => cells.some(([spec]) => spec === id));
+    if (place < 0) return;
+    experiment.value = place;
+    choose(cell, experiments[place].cells);
+    cell.value = id;
+    await pickCell();
+  }
+
+  choose(experiment, experiments.map(({ name, title }, number) => [number, `${name}: ${title}`]));
+  experiment.addEventListener("change", pickExperiment);
+  cell.addEventListener("change", pickCell);
+  run.addEventListener("change", pickRun);
+  pickExperiment();
+  return pickSpec;
+}
+
+let picker = null;
+const startedPicker = () => (picker ??= startPicker());
+if (byId("picker")) {
+  byId("picker").addEventListener("submit", (event) => event.preventDefault());
+  const watchRuns = new IntersectionObserver(([entry]) => {
+    if (!entry.isIntersecting) return;
+    watchRuns.disconnect();
+    startedPicker();
+  }, { rootMargin: "50% 0px" });
+  watchRuns.observe(byId("picker"));
+  for (const link of document.querySelectorAll("a[data-spec]")) {
+    link.addEventListener("click", () => startedPicker()(link.dataset.spec));
+  }
+}
+
+// Downloads.
+
+const quoted = (value) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+
+function written({ columns, rows }, as) {
+  if (as === "csv") {
+    return [columns, ...rows].map((row) => row.map((value) => quoted(String(value ?? ""))).join(",")).join("\r\n");
+  }
+  return JSON.stringify(rows.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]]))), null, 1);
+}
+
+for (const button of document.querySelectorAll("[data-table]")) {
+  button.addEventListener("click", () => {
+    const { table, as } = button.dataset;
+    const type = as === "csv" ? "text/csv" : "application/json";
+    const href = URL.createObjectURL(new Blob([written(embedded(`data-${table}`), as)], { type }));
+    element("a", "", { href, download: `${table}.${as}` }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 1000);
+  });
+}
+
+if (matchMedia("(max-width: 72rem)").matches) byId("contents").open = false;
