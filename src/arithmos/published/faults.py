@@ -43,8 +43,8 @@ def error(name: str, measure: str, value: float) -> float:
         value: the number.
 
     Example:
-        >>> error("table_static", "solved_at_median", 2.8e6), error("figure_input_size", "sparsity_mean", 0.0)
-        (50000.0, 2.75e-05)
+        >>> error("table_static", "solved_at_median", 2.8e6), error("figure_hidden_size", "sparsity_mean", 0.1)
+        (50000.0, 2e-05)
     """
     if name in RESOLUTION:
         half_grid = RESOLUTION[name][measure == "sparsity_mean"]

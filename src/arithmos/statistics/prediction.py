@@ -34,8 +34,8 @@ def median_p(x: ArrayLike, printed: float, n: int, error: float = 0.0) -> float:
         error: how far the printed number may be from the true one.
 
     Example:
-        >>> round(median_p(range(1, 101), 36, 100), 3), median_p(range(1, 101), 36, 100, error=20)
-        (0.05, 1.0)
+        >>> round(median_p(range(1, 101), 35, 100), 3), median_p(range(1, 101), 35, 100, error=20)
+        (0.045, 1.0)
     """
     x = sample(x)
     if n < 1:
