@@ -15,7 +15,7 @@ from tests.factories import make_run
 from arithmos import __version__, bench
 from arithmos.cli import main
 from arithmos.engines import ENGINES
-from arithmos.experiments import EXPERIMENTS
+from arithmos.experiments import EXPERIMENTS, FIGURES
 from arithmos.store import Store
 
 OWN_UNIT = """
@@ -120,6 +120,10 @@ def test_version():
         (["table", "table-1", "--format", "xml"], "markdown"),
         (["table", "table-1", "--criterion", "strict"], "corrected"),
         (["run", "table-1", "--models", "NAU>none.py:Own"], "there is no file 'none.py'"),
+        (["run", "loss-surface"], "loss-surface has no runs; `arithmos figure loss-surface` draws it"),
+        (["figure", "loss-surfaces"], "unknown figure 'loss-surfaces'; did you mean 'loss-surface'?"),
+        (["figure", "table-1", "-o", "table.gif"], "path must end in .html, .svg, .png, .pdf, .json, got 'table.gif'"),
+        (["figure", "table-1", "-o", "nowhere/table.svg"], "nowhere/table.svg"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -244,12 +248,26 @@ def test_table_of_an_empty_store_says_how_to_fill_it():
 def test_list():
     store_runs("table-1", n=100)
     rows = json.loads(arithmos("list", "--format", "json").stdout)
-    assert [row["name"] for row in rows] == list(EXPERIMENTS)
+    assert [row["name"] for row in rows] == list(FIGURES)
     assert (rows[0]["runs"], rows[0]["stored"], rows[0]["seconds"]) == (300, 300, 0)
     assert (rows[1]["runs"], rows[1]["stored"]) == (1100, 0)
     assert rows[1]["seconds"] > 0
     shown = arithmos("list").stdout.splitlines()
     assert shown[4].split()[-1] == "done"
+
+
+def test_figure():
+    store_runs("table-1", n=4)
+    assert arithmos("figure", "table-1", "--models", "NMU", "--format", "svg").stdout == "table-1.svg\n"
+    assert Path("table-1.svg").read_text().startswith("<svg")
+    assert arithmos("figure", "expectation-error", "-o", "error.json").stdout == "error.json\n"
+    assert json.loads(Path("error.json").read_text())["title"].startswith("How far")
+
+
+def test_figure_without_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "altair", None)
+    monkeypatch.delitem(sys.modules, "arithmos.report.draw", raising=False)
+    assert "altair is not installed; install arithmos[report]" in complaint("figure", "table-1", status=2)
 
 
 def test_models():

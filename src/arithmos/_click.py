@@ -89,6 +89,15 @@ def asked() -> Iterator[None]:
         raise click.UsageError(f"{error}.", click.get_current_context()) from error
 
 
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """What is imported inside comes with an extra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise click.UsageError(f"{error.name} is not installed; install arithmos[{name}].") from error
+
+
 def names(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> list[str] | None:
     """Names given in several options, or joined by commas, or both; None if there are none."""
     return [name.strip() for joined in value for name in joined.split(",") if name.strip()] or None

@@ -20,7 +20,7 @@ from torch import nn
 
 from .engines import ENGINES, Control, Engine, Engines, Job, Run
 from .engines.cost import Clock
-from .experiments import EXPERIMENTS, Experiment
+from .experiments import EXPERIMENTS, SURFACES, Experiment
 from .nn import UNITS
 from .nn._unit import Unit
 from .spec import MODELS, Layer, Model, Spec, as_unit, model
@@ -112,6 +112,8 @@ def select(
     """Experiments by name, or parts of them."""
     parts = []
     for name in experiments:
+        if name in SURFACES:
+            raise KeyError(f"{name} has no runs; `arithmos figure {name}` draws it")
         experiment = EXPERIMENTS[name] if isinstance(name, str) else name
         own = {spec.model.name: spec.model for spec in experiment.specs}
         chosen = None
@@ -183,7 +185,10 @@ def estimate(todo: Plan, pace: Clock) -> "pd.DataFrame":
 
 
 def catalogue(store: str | Path | Store = "runs", *, engine: str = "auto") -> "pd.DataFrame":
-    """The experiments, a row each: what they are in the paper, what they run, what is stored, seconds for the rest."""
+    """The experiments, a row each: what they are in the paper, what they run, what is stored, seconds for the rest.
+
+    Figures without runs come last.
+    """
     import pandas as pd
 
     store = store if isinstance(store, Store) else Store(store)
@@ -201,6 +206,8 @@ def catalogue(store: str | Path | Store = "runs", *, engine: str = "auto") -> "p
                 "seconds": estimate(todo, pace)["seconds"].sum(),
             }
         )
+    nothing = {"runs": 0, "iterations": 0, "stored": 0, "seconds": 0.0}
+    rows += [{"name": surface.name, "item": surface.item, **nothing} for surface in SURFACES.values()]
     return pd.DataFrame(rows)
 
 

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from . import __version__, bench
-from ._click import INTERRUPTED, Program, asked, complain, names, seconds
+from ._click import INTERRUPTED, Program, asked, complain, extra, names, seconds
 from .engines import ENGINES, Engines
-from .experiments import EXPERIMENTS, Experiment
+from .experiments import EXPERIMENTS, FIGURES, Experiment
 from .progress import Watch, duration
 from .report import claims as decide_claims
 from .report import listing, render, render_claims, render_verdicts, summarize, verdicts
@@ -175,6 +175,42 @@ def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: A
     click.echo(render(summarize(Store(store), part, criterion=criterion), part, format))
 
 
+@main.command(
+    epilog="arithmos figure hidden-size\narithmos figure all-models -o all-models.pdf\n"
+    "arithmos figure loss-surface --format png"
+)
+@click.argument("name")
+@selection
+@judged_by
+@click.option(
+    "--estimator",
+    type=click.Choice(["released", "corrected"]),
+    help="Means of figures: by the estimators behind the published ones, or the right ones [default: as --criterion].",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="[default: NAME.html]")
+@click.option(
+    "--format", type=click.Choice(["html", "svg", "png", "pdf", "json"]), help="Instead of the file's ending."
+)
+@stored
+def figure(
+    name: str, criterion: Any, estimator: Any, output: Path | None, format: str | None, store: Path, **chosen: Any
+) -> None:
+    """Draw an experiment, published values beside ours.
+
+    Figures that need no runs, such as loss-surface, are drawn too.
+    """
+    with extra("report"):
+        from .report.draw import draw, save
+    with asked():
+        item = FIGURES[name]
+        file = (output or Path(name)).with_suffix(f".{format}") if format else output or Path(f"{name}.html")
+    if isinstance(item, Experiment):
+        [item] = pick([name], **chosen)
+    chart = draw(item, Store(store), criterion=criterion, estimator=estimator)
+    with asked():
+        click.echo(save(chart, file))
+
+
 @main.command(epilog="arithmos verdict\narithmos verdict table-1 all-models --format markdown")
 @click.argument("experiments", nargs=-1, metavar="[EXPERIMENT…]")
 @judged_by
@@ -201,6 +237,28 @@ def claims(claims: Sequence[str], criterion: Any, store: Path, format: Any) -> N
     with asked():
         frame = decide_claims(Store(store), claims or None, criterion=criterion)
     click.echo(render_claims(frame, format))
+
+
+@main.command(epilog="arithmos report\narithmos report --store results -o report.html --criterion corrected")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    metavar="FILE",
+    help="Where to write it.",
+)
+@judged_by
+@stored
+def report(output: Path, criterion: Any, store: Path) -> None:
+    """Write the report: a page with every table and figure.
+
+    Verdicts and claims come first, single runs last. The file opens from disk and fetches nothing.
+    """
+    with extra("report"):
+        from .report.html import write
+    click.echo(write(output, Store(store), criterion=criterion))
 
 
 @main.command(epilog="arithmos models")

@@ -10,3 +10,6 @@ from .surfaces import Surface as Surface
 
 EXPERIMENTS: Catalogue[Experiment] = Catalogue("experiment", *madsen2020.CONTENTS, *as_written.CONTENTS)
 """All experiments by name, in the order of their paper."""
+
+FIGURES: Catalogue[Experiment | Surface] = Catalogue("figure", *EXPERIMENTS.values(), *SURFACES.values())
+"""All that can be drawn: the experiments, and the figures without runs."""

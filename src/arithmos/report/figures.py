@@ -4,6 +4,7 @@ Ours are filled marks with their 95 % intervals, published values hollow ones. A
 click on a model in the legend fades the others.
 """
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import pandas as pd
 
 from ..experiments import Experiment
 from .gates import CENTERS
-from .marks import Row, color, fade, legend, panel_title, rows_of, shape, symbol
+from .marks import Row, color, fade, legend, panel_title, shape, symbol
 from .style import GRAY, INK, SOLVED, Chart, styled
 
 Estimator = Literal["released", "corrected"]
@@ -33,12 +34,7 @@ class Measure:
 
 SUCCESS = Measure("success_rate", "Success rate", ".1%", "format(datum.value, '.0%')")
 SOLVED_AT = Measure("solved_at_mean", "Solved at iteration step", ",.0f", "format(datum.value, '~s')")
-SPARSITY = Measure(
-    "sparsity_mean",
-    "Sparsity error",
-    ".3g",
-    "datum.value == 0 ? '0' : format(datum.value, abs(datum.value) < 0.001 ? '~e' : '~g')",
-)
+SPARSITY = Measure("sparsity_mean", "Sparsity error", ".3g", "format(datum.value, '~g')")
 
 AXES = {
     "hidden_size": "Hidden size",
@@ -101,30 +97,34 @@ def success(frame: pd.DataFrame, experiment: Experiment) -> alt.ConcatChart:
 
 def _rates(part: pd.DataFrame, frame: pd.DataFrame, picked: alt.Parameter) -> Panel:
     """The success rates of one operation."""
-    points, printed = [*_points(part, SUCCESS.column, "ours")], "published_n" in part
-    if printed:
-        points += _points(part, f"published_{SUCCESS.column}", "published")
+    sources = ["ours", *(["published"] if "published_n" in part else [])]
+    labels = [*part["label"]]
+    y = alt.Y("label:N", sort=labels, scale=alt.Scale(domain=labels), title=None)
     x = alt.X(
         "value:Q",
         title=None,
         scale=alt.Scale(domain=[0, 1]),
         axis=alt.Axis(format=".0%", values=QUARTERS, labelFlush=False),
     )
-    base = alt.Chart(pd.DataFrame(points, columns=COLUMNS)).encode(
-        y=alt.Y("label:N", sort=[*part["label"]], scale=alt.Scale(domain=[*part["label"]]), title=None),
-        yOffset=alt.YOffset("source:N", scale=alt.Scale(domain=["ours", *(["published"] if printed else [])])),
-        opacity=fade(picked, 1.0),
-    )
     layers = []
-    for source, paint in (("published", alt.value(GRAY)), ("ours", color(frame, None))):
-        marks = base.transform_filter(alt.datum.source == source).encode(color=paint)
-        bars = marks.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, strokeOpacity=0.6)
-        dots = marks.mark_point(filled=source == "ours", size=45, strokeWidth=1.3).encode(x=x, shape=shape(frame, None))
-        layers += [bars.encode(x="low:Q", x2="high:Q"), dots.encode(tooltip=_tooltip(SUCCESS))]
-    [operation] = set(part["operation"])
-    return alt.layer(*layers).properties(
-        width=190, height=alt.Step(11 if printed else 16), title=panel_title(symbol(operation))
-    )
+    for source in reversed(sources):
+        ours = source == "ours"
+        points = [*_points(part, SUCCESS.column if ours else f"published_{SUCCESS.column}", source)]
+        data = alt.Chart(pd.DataFrame(points, columns=COLUMNS))
+        places = {
+            "y": y,
+            "yOffset": alt.YOffset("source:N", scale=alt.Scale(domain=sources)),
+            "color": color(frame, None) if ours else alt.ColorValue(GRAY),
+            "opacity": fade(picked, 1.0),
+        }
+        layers += [
+            data.mark_rule(strokeWidth=2, strokeOpacity=0.6).encode(x="low:Q", x2="high:Q", **places),
+            data.mark_point(filled=ours, size=45, strokeWidth=1.3).encode(
+                x=x, shape=shape(frame, None), tooltip=_tooltip(SUCCESS), **places
+            ),
+        ]
+    title = panel_title(symbol(next(iter(part["operation"]))))
+    return alt.layer(*layers).properties(width=190, height=alt.Step(11 if len(sources) > 1 else 16), title=title)
 
 
 def gates(frame: pd.DataFrame, experiment: Experiment) -> alt.FacetChart:
@@ -158,7 +158,7 @@ def gates(frame: pd.DataFrame, experiment: Experiment) -> alt.FacetChart:
     hollow = base.transform_filter(alt.datum.source == "published").mark_bar(filled=False, strokeWidth=1.2)
     layers = alt.layer(
         ours.encode(color=alt.Color("verdict:N", title=None, scale=scale, legend=legend(SOLVED))),
-        hollow.encode(stroke=alt.value(INK), strokeOpacity=alt.value(0.6)),
+        hollow.encode(stroke=alt.StrokeValue(INK), strokeOpacity=alt.StrokeOpacityValue(0.6)),
     )
     named = frame.assign(operation=frame["operation"].map(symbol))
     facets = layers.properties(width=270, height=110).facet(
@@ -183,18 +183,19 @@ def stack(*charts: Any) -> alt.VConcatChart:
 def _points(frame: pd.DataFrame, column: str, source: str, axis: str = "") -> Iterator[Row]:
     """A row a point, where there is one: its value, its bounds if it has some, and the runs behind it."""
     prefix = "published_" if source == "published" else ""
-    for row in rows_of(frame):
-        if row[column] is not None:
-            bounds = {bound: row[f"{column}_{bound}"] for bound in ("low", "high")}
+    place = [axis] if axis else []
+    names = ["operation", "label", *place, column, f"{column}_low", f"{column}_high", f"{prefix}k", f"{prefix}n"]
+    for operation, label, *at, value, low, high, k, n in frame[names].itertuples(index=False, name=None):
+        if math.isfinite(value):
             yield {
-                "operation": symbol(row["operation"]),
-                "label": row["label"],
-                **({axis: row[axis]} if axis else {}),
+                **dict(zip(place, at, strict=True)),
+                "operation": symbol(operation),
+                "label": label,
                 "source": source,
-                "slot": f"{row['label']}, {source}",
-                "value": row[column],
-                **(bounds if None not in bounds.values() else {}),
-                "runs": f"{row[f'{prefix}k']} of {row[f'{prefix}n']} solved",
+                "slot": f"{label}, {source}",
+                "value": value,
+                **({"low": low, "high": high} if math.isfinite(low) and math.isfinite(high) else {}),
+                "runs": f"{k} of {n} solved",
             }
 
 
@@ -205,40 +206,37 @@ def _panel(points: Sequence[Row], frame: pd.DataFrame, measure: Measure, axis: s
     if not points:
         nothing = alt.Chart(pd.DataFrame([{}])).mark_text(opacity=0.7, text="no run is solved", fontSize=13)
         return alt.layer(nothing).properties(**size)
-    places = list(dict.fromkeys(frame[axis]))
-    if axis in CATEGORIES:
-        x = alt.X(f"{axis}:O", title=title, sort=places, scale=alt.Scale(domain=places), axis=_slanted(dodged))
-    else:
-        x = alt.X(
-            f"{axis}:Q", title=title, scale=alt.Scale(zero=False, nice=False, padding=12), axis=alt.Axis(grid=False)
-        )
-    y_axis = alt.Axis(labelExpr=measure.label, tickCount=5)
+    labels = legend(frame["label"])
     scale = alt.Scale(domain=[0, 1]) if measure is SUCCESS else alt.Scale(zero=True, nice=5)
-    base = alt.Chart(pd.DataFrame(points, columns=[axis, *COLUMNS])).encode(
-        x=x, color=color(frame, legend(frame["label"]))
-    )
-    if dodged:
-        slots = [f"{label}, {source}" for label in dict.fromkeys(frame["label"]) for source in ("ours", "published")]
-        base = base.encode(xOffset=alt.XOffset("slot:N", scale=alt.Scale(domain=slots)))
+    y = alt.Y("value:Q", title=None, scale=scale, axis=alt.Axis(labelExpr=measure.label, tickCount=5))
     layers = []
     for source, shift, strength in (("published", 4, 0.45), ("ours", 0, 0.95)):
-        ours = source == "ours"
-        part = base.transform_filter(alt.datum.source == source).encode(opacity=fade(picked, strength))
-        bars = part.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5, xOffset=shift, strokeOpacity=0.5)
-        layers.append(bars.encode(y="low:Q", y2="high:Q"))
-        y = alt.Y("value:Q", title=None, scale=scale, axis=y_axis)
+        ours, shown = source == "ours", [point for point in points if point["source"] == source]
+        if not shown:
+            continue
+        data = alt.Chart(pd.DataFrame(shown, columns=[axis, *COLUMNS]))
+        places = {"x": _x(frame, axis, title), "color": color(frame, labels), "opacity": fade(picked, strength)}
+        if dodged:
+            slots = [f"{label}, {kind}" for label in dict.fromkeys(frame["label"]) for kind in ("ours", "published")]
+            places["xOffset"] = alt.XOffset("slot:N", scale=alt.Scale(domain=slots))
+        bars = data.mark_rule(strokeWidth=1.5, xOffset=shift, strokeOpacity=0.5)
+        layers.append(bars.encode(y="low:Q", y2="high:Q", **places))
         if not dodged:
-            dash = [1, 0] if ours else [3, 3]
-            layers.append(part.mark_line(strokeWidth=1.3, strokeDash=dash, xOffset=shift).encode(y=y))
-        dots = part.mark_point(filled=ours, size=42, strokeWidth=1.3, xOffset=shift).encode(
-            y=y, shape=shape(frame, legend(frame["label"]))
-        )
-        layers.append(dots.encode(tooltip=_tooltip(measure, alt.Tooltip(f"{axis}:N", title=title))))
+            line = data.mark_line(strokeWidth=1.3, strokeDash=[1, 0] if ours else [3, 3], xOffset=shift)
+            layers.append(line.encode(y=y, **places))
+        dots = data.mark_point(filled=ours, size=42, strokeWidth=1.3, xOffset=shift)
+        told = _tooltip(measure, alt.Tooltip(f"{axis}:N", title=title))
+        layers.append(dots.encode(y=y, shape=shape(frame, labels), tooltip=told, **places))
     return alt.layer(*layers).properties(**size)
 
 
-def _slanted(slanted: bool) -> alt.Axis:
-    return alt.Axis(labelAngle=-35 if slanted else 0, grid=False)
+def _x(frame: pd.DataFrame, axis: str, title: str) -> alt.X:
+    if axis not in CATEGORIES:
+        scale = alt.Scale(zero=False, nice=False, padding=12)
+        return alt.X(f"{axis}:Q", title=title, scale=scale, axis=alt.Axis(grid=False))
+    places = [*dict.fromkeys(frame[axis])]
+    angle = -35 if axis in DODGED else 0
+    return alt.X(f"{axis}:O", title=title, sort=places, scale=alt.Scale(domain=places), axis=alt.Axis(labelAngle=angle))
 
 
 def _tooltip(measure: Measure, *places: alt.Tooltip) -> list[alt.Tooltip]:

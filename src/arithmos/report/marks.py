@@ -1,6 +1,5 @@
 """What charts share: rows for a chart to hold, scales by model, fading."""
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,18 +12,6 @@ from .style import looks
 Row = dict[str, Any]
 
 FADED = 0.06
-
-
-def rows_of(frame: pd.DataFrame) -> list[Row]:
-    """Rows of plain values; what is missing, or not finite, is None."""
-    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "item"):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def symbol(operation: str) -> str:
@@ -57,6 +44,6 @@ def shape(frame: pd.DataFrame, legend: alt.Legend | None) -> alt.Shape:
     return alt.Shape("label:N", title=None, scale=scale, legend=legend)
 
 
-def fade(picked: alt.Parameter, opacity: float) -> Any:
+def fade(picked: alt.Parameter, opacity: float) -> alt.OpacityValue:
     """Opacity of what is picked, where the rest fades."""
-    return alt.when(picked).then(alt.value(opacity)).otherwise(alt.value(FADED))
+    return alt.OpacityValue(FADED, condition={"param": picked.name, "value": opacity})

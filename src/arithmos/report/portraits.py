@@ -1,10 +1,12 @@
 """Charts of single things: a surface, and a run with its learning curves and its weights."""
 
+import math
+
 import altair as alt
 import pandas as pd
 
 from ..experiments import Surface
-from .marks import fade, legend, panel_title, rows_of
+from .marks import fade, legend, panel_title
 from .style import INK, PALETTE, styled
 
 STEPS = alt.Axis(format="~s", tickCount=3, grid=False)
@@ -68,9 +70,9 @@ def learning_curves(frame: pd.DataFrame, threshold: float) -> alt.HConcatChart:
     picked = alt.selection_point(name="run", fields=["run"], bind="legend")
     rows = [
         {"run": row["run"], "step": row["step"], "error": kind, "value": row[kind]}
-        for row in rows_of(frame)
+        for row in frame.to_dict("records")
         for kind in ("test", "validation", "sparsity")
-        if row["step"] > 0 and (row[kind] or 0) > 0  # what a logarithmic scale can show
+        if row["step"] > 0 and 0 < row[kind] < math.inf  # what a logarithmic scale can show
     ]
     scale = alt.Scale(domain=[*dict.fromkeys(frame["run"])], range=list(PALETTE))
     base = (
@@ -78,7 +80,7 @@ def learning_curves(frame: pd.DataFrame, threshold: float) -> alt.HConcatChart:
         .mark_line(strokeWidth=1.5)
         .encode(
             x=alt.X("step:Q", title="Iteration", scale=alt.Scale(type="log", nice=False), axis=STEPS),
-            y=alt.Y("value:Q", title=None, scale=alt.Scale(type="log"), axis=alt.Axis(format="~e")),
+            y=alt.Y("value:Q", title=None, scale=alt.Scale(type="log"), axis=alt.Axis(format="~e", tickCount=5)),
             color=alt.Color("run:N", title=None, scale=scale, legend=legend(frame["run"])),
             opacity=fade(picked, 1.0),
             tooltip=[

@@ -43,7 +43,7 @@ LOOKS: dict[str, Look] = {
 }
 """Looks of the published models; the paper, too, draws NAU and NMU as triangles."""
 
-SOLVED = {"solved": GREEN, "not solved": RED}
+SOLVED = {"solved": BLUE, "not solved": ORANGE}
 """Colors of what became of a run."""
 
 INK = "currentColor"
