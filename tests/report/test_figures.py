@@ -102,7 +102,14 @@ def test_hardly_any_runs(store, experiment, length, n, k):
     assert len(ours) == (0 if n == 0 else 4 * (1 + 2 * (k > 0 and bool(part.axis))))
     texts = [mark.get("text") for mark in find(vega_lite(chart), "mark") if isinstance(mark, dict)]
     empty = part.axis and not part.published and k == 0
-    assert texts.count("no run is solved") == (0 if not empty else 3 if n == 0 else 2)
+    assert texts.count("no run is solved") == (2 if empty else 0)
+    assert texts.count("no runs") == (1 if empty and n == 0 else 0)
+
+
+def test_all_panels_have_the_whole_axis(store):
+    store.append(runs(SWEEP.specs[0], 4, 2))
+    spec = vega_lite(figures.sweep(summarize(store, SWEEP), SWEEP))
+    assert {tuple(x["scale"]["domain"]) for x in find(spec, "x")} == {(2, 10)}
 
 
 def test_the_legend_picks_a_model(store):

@@ -204,7 +204,8 @@ def _panel(points: Sequence[Row], frame: pd.DataFrame, measure: Measure, axis: s
     title, dodged = AXES.get(axis, axis.replace("_", " ").capitalize()), axis in DODGED
     size = {"width": 350 if dodged else 260, "height": 220, "title": panel_title(measure.title)}
     if not points:
-        nothing = alt.Chart(pd.DataFrame([{}])).mark_text(opacity=0.7, text="no run is solved", fontSize=13)
+        why = "no runs" if measure is SUCCESS else "no run is solved"
+        nothing = alt.Chart(pd.DataFrame([{}])).mark_text(opacity=0.7, text=why, fontSize=13)
         return alt.layer(nothing).properties(**size)
     labels = legend(frame["label"])
     scale = alt.Scale(domain=[0, 1]) if measure is SUCCESS else alt.Scale(zero=True, nice=5)
@@ -232,7 +233,7 @@ def _panel(points: Sequence[Row], frame: pd.DataFrame, measure: Measure, axis: s
 
 def _x(frame: pd.DataFrame, axis: str, title: str) -> alt.X:
     if axis not in CATEGORIES:
-        scale = alt.Scale(zero=False, nice=False, padding=12)
+        scale = alt.Scale(domain=[frame[axis].min(), frame[axis].max()], nice=False, padding=12)
         return alt.X(f"{axis}:Q", title=title, scale=scale, axis=alt.Axis(grid=False))
     places = [*dict.fromkeys(frame[axis])]
     angle = -35 if axis in DODGED else 0
