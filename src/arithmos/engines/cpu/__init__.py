@@ -86,6 +86,9 @@ class CpuEngine:
             finally:
                 stop.set()
                 pool.shutdown(cancel_futures=True)
+                while not events.empty():
+                    if isinstance(event := events.get(), int):
+                        control.advance(event)
                 for run in flying:
                     if run.step > 0:
                         control.suspend(run.spec, run.seed, run.state())

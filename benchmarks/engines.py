@@ -1,0 +1,287 @@
+"""Time the cpu engine against a lean eager torch loop, and see how its cost grows.
+
+Both sides run in this process, pinned to one core, in turns; medians of several turns. Every figure is microseconds
+an iteration of one run of the default problem (100 inputs, 2 hidden units, batch 128), its share of the evaluation
+every 1000 iterations included. Compilation is outside the clock and reported beside.
+
+    python benchmarks/engines.py [--quick] [--write]
+
+`--write` puts the tables into `engines.md` and the figure into `engines.svg`, next to this file.
+"""
+
+import argparse
+import datetime
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import numba
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from arithmos.engines.contract import Control, Job
+from arithmos.engines.cpu import CpuEngine
+from arithmos.engines.cpu.run import RunState
+from arithmos.nn._parts import EPSILON, Clamp, ExpLog, Gate, Leaf, Parts, Sigmoid, Sum, TanhSigmoid
+from arithmos.spec import MODELS, Spec
+from arithmos.tasks import Arithmetic
+
+HERE = Path(__file__).parent
+EVALUATION = 10_000
+MODEL_NAMES = [name for name in MODELS if not name.startswith("Gate") or name == "GatedNAUNMU"]
+INPUTS = (4, 10, 25, 50, 100, 200, 300)
+HIDDEN = (2, 4, 8, 16, 32, 64)
+
+
+class Lean:
+    """A training loop in eager torch with nothing in it but the mathematics: no modules, no checks, no records."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec, self.parts = spec, spec.parts
+        self.parameters = [p.detach().clone().requires_grad_() for p in spec.network(0).parameters()]
+        self.optimizer = torch.optim.Adam(self.parameters)
+        (self.a, self.b), (self.c, self.d) = spec.task.subsets(0)
+        self.fixed = torch.rand(EVALUATION, spec.sizes[0]) + 1
+
+    def target(self, x: Tensor) -> Tensor:
+        return (x[:, self.a : self.b].sum(1) * x[:, self.c : self.d].sum(1)).unsqueeze(1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        parameters = iter(self.parameters)
+        for part in self.parts:
+            x = self.layer(part, x, parameters)
+        return x
+
+    def layer(self, part: Parts | None, x: Tensor, parameters: Iterator[Tensor]) -> Tensor:
+        if isinstance(part, Leaf):
+            return self.leaf(part, x, self.weight(part, parameters), next(parameters) if part.bias else None)
+        assert isinstance(part, Gate)
+        add = self.weight(part.add, parameters)
+        mul = add if part.shared else self.weight(part.mul, parameters)
+        g = F.linear(x, next(parameters)).sigmoid()
+        return g * self.leaf(part.add, x, add, None) + (1 - g) * self.leaf(part.mul, x, mul, None)
+
+    @staticmethod
+    def weight(leaf: Leaf, parameters: Iterator[Tensor]) -> Tensor:
+        w = next(parameters)
+        if isinstance(leaf.map, TanhSigmoid):
+            return w.tanh() * next(parameters).sigmoid()
+        return w.sigmoid() if isinstance(leaf.map, Sigmoid) else w
+
+    @staticmethod
+    def leaf(leaf: Leaf, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
+        if isinstance(leaf.aggregation, Sum):
+            z = F.linear(x, w, bias)
+        elif isinstance(leaf.aggregation, ExpLog):
+            z = F.linear((x.abs() + EPSILON).log(), w).exp()
+        else:
+            z = (w * x.unsqueeze(1) + 1 - w).prod(-1)
+        return F.relu(z) if leaf.activation == "relu" else F.relu6(z) if leaf.activation == "relu6" else z
+
+    def train(self, iterations: int) -> None:
+        clamps = [part.map for part in self.parts if isinstance(part, Leaf) and isinstance(part.map, Clamp)]
+        ranges = list(zip(self.parameters, clamps, strict=False))
+        for _ in range(iterations):
+            x = torch.rand(128, self.spec.sizes[0]) + 1
+            loss = F.mse_loss(self.forward(x), self.target(x))
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            with torch.no_grad():
+                for p, clamp in ranges:
+                    p.clamp_(clamp.low, clamp.high)
+
+    @torch.no_grad()
+    def evaluate(self) -> None:
+        for _ in range(2):
+            float(F.mse_loss(self.forward(self.fixed), self.target(self.fixed)))
+
+
+def spec_of(model: str, inputs: int = 100, hidden: int = 2) -> Spec:
+    task = Arithmetic(operation="mul", input_size=inputs)
+    return Spec(task=task, model=MODELS[model], hidden_size=hidden, iterations=2**31)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def prepared(spec: Spec) -> tuple[RunState, float]:
+    """A run whose kernel is compiled, of the first seed that does not soon meet NaN; and the seconds to compile."""
+    took = 0.0
+    for seed in count():
+        run = RunState(spec, seed, Control())
+        took += seconds(lambda run=run: run.compile(lambda line: None))
+        run.train(3000)
+        if not run.judge.ended[0]:
+            return run, took
+    raise AssertionError
+
+
+def cpu_time(run: RunState, thousands: int) -> float:
+    """Seconds an iteration, over whole thousands of them, so that evaluations have their share."""
+    iterations = 1000 * thousands
+    took = seconds(lambda: run.train(run.step + iterations)) / iterations
+    if run.judge.ended[0]:
+        raise RuntimeError(f"{run.spec.model.name} met NaN, so that its time means nothing")
+    return took
+
+
+def compare(model: str, turns: int, thousands: int) -> tuple[float, float, float]:
+    """Microseconds an iteration of torch and of the engine, and seconds of compilation."""
+    spec = spec_of(model)
+    lean = Lean(spec)
+    run, compilation = prepared(spec)
+    lean.train(50)
+    theirs, evaluation, ours = [], [], []
+    for _ in range(turns):
+        theirs.append(seconds(lambda: lean.train(200)) / 200)
+        evaluation.append(seconds(lean.evaluate) / spec.evaluate_every)
+        ours.append(cpu_time(run, thousands))
+    torch_s = statistics.median(theirs) + statistics.median(evaluation)
+    return torch_s * 1e6, statistics.median(ours) * 1e6, compilation
+
+
+def growth(specs: list[Spec], turns: int) -> list[float]:
+    """Microseconds an iteration of each spec."""
+    runs = [prepared(spec)[0] for spec in specs]
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(turns):
+        for run, found in zip(runs, times, strict=True):
+            found.append(cpu_time(run, 2))
+    return [statistics.median(found) * 1e6 for found in times]
+
+
+def cores(iterations: int, cores: list[int]) -> dict[int, float]:
+    """Seconds that sixteen runs take on one and on two cores."""
+    spec = spec_of("NMU")
+    job = Job(Spec(task=spec.task, model=spec.model, iterations=iterations), tuple(range(16)))
+    took = {}
+    for used in (1, 2):
+        os.sched_setaffinity(0, cores[:used])
+        took[used] = seconds(lambda used=used: list(CpuEngine(used).run([job])))
+    return took
+
+
+def memory(spec: Spec) -> tuple[float, float]:
+    """Megabytes of a run, and of the inputs that all runs share."""
+    arrays = RunState(spec, 0, Control()).arrays
+    shared = arrays.pop("inputs").nbytes
+    return sum(a.nbytes for a in arrays.values()) / 1e6, shared / 1e6
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def figure(curves: dict[str, tuple[tuple[int, ...], list[float]]]) -> str:
+    """Microseconds against size, both on logarithmic axes, as SVG."""
+    colors = ("#1b6ca8", "#c8553d", "#588157")
+    width, height, left, bottom = 560, 360, 60, 50
+    x_range, y_range = (1.5, 400.0), (1.0, 400.0)
+
+    def place(value: float, bounds: tuple[float, float], length: float) -> float:
+        return float(np.log(value / bounds[0]) / np.log(bounds[1] / bounds[0]) * length)
+
+    def x(value: float) -> float:
+        return left + place(value, x_range, width - left - 20)
+
+    def y(value: float) -> float:
+        return height - bottom - place(value, y_range, height - bottom - 20)
+
+    font = 'font-family="sans-serif" font-size="12"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {font}>',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+    ]
+    for tick in (2, 4, 10, 25, 50, 100, 200, 300):
+        parts.append(f'<path d="M{x(tick):.1f} 20V{height - bottom}" stroke="#ddd"/>')
+        parts.append(f'<text x="{x(tick):.1f}" y="{height - bottom + 18}" text-anchor="middle">{tick}</text>')
+    for tick in (1, 3, 10, 30, 100, 300):
+        parts.append(f'<path d="M{left} {y(tick):.1f}H{width - 20}" stroke="#ddd"/>')
+        parts.append(f'<text x="{left - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick}</text>')
+    for row, (color, (name, (sizes, times))) in enumerate(zip(colors, curves.items(), strict=True)):
+        points = [(x(size), y(value)) for size, value in zip(sizes, times, strict=True)]
+        line = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{color}" stroke-width="2"/>')
+        parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{color}"/>' for a, b in points]
+        parts.append(f'<text x="{left + 12}" y="{38 + 18 * row}" fill="{color}">{name}</text>')
+    parts.append(
+        f'<text x="{(left + width) / 2}" y="{height - 10}" text-anchor="middle">inputs, or hidden units</text>'
+    )
+    parts.append(
+        f'<text transform="translate(16 {height / 2}) rotate(-90)" text-anchor="middle">µs an iteration</text></svg>'
+    )
+    return "\n".join(parts) + "\n"
+
+
+def processor() -> str:
+    info = Path("/proc/cpuinfo")
+    names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer turns, fewer sizes")
+    parser.add_argument("--write", action="store_true", help="write engines.md and engines.svg")
+    options = parser.parse_args()
+    turns, thousands = (3, 2) if options.quick else (9, 10)
+    inputs, hidden = (INPUTS[::3], HIDDEN[::3]) if options.quick else (INPUTS, HIDDEN)
+    allowed = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, allowed[:1])
+    torch.set_num_threads(1)
+
+    rows = []
+    for name in MODEL_NAMES:
+        theirs, ours, compilation = compare(name, turns, thousands)
+        rows.append([name, f"{theirs:.0f}", f"{ours:.2f}", f"{theirs / ours:.0f}", f"{compilation:.1f}"])
+        print("  ".join(rows[-1]), flush=True)
+    curves = {
+        "NMU, inputs": (inputs, growth([spec_of("NMU", n) for n in inputs], turns)),
+        "NALU, inputs": (inputs, growth([spec_of("NALU", n) for n in inputs], turns)),
+        "NMU, hidden units": (hidden, growth([spec_of("NMU", hidden=h) for h in hidden], turns)),
+    }
+    sections = [
+        "# Engines",
+        f"{processor()}, {len(allowed)} cores; {platform.system()}, Python {platform.python_version()}, "
+        f"Numba {numba.__version__}, torch {torch.__version__}; {datetime.date.today()}. "
+        f"Made by `benchmarks/engines.py{' --quick' if options.quick else ''}`.",
+        "Microseconds an iteration of one run on one core, evaluation included; torch is a lean eager loop in the same "
+        "process. Compilation in seconds, once a process; the first kernel pays for the functions that all share.",
+        table(["model", "torch", "cpu", "times faster", "compilation"], rows),
+        "How the cost grows:",
+        *[
+            table([name, *map(str, sizes)], [["µs", *(f"{value:.2f}" for value in times)]])
+            for name, (sizes, times) in curves.items()
+        ],
+        "![cost against size](engines.svg)",
+    ]
+    if len(allowed) > 1:
+        took = cores(40_000 if options.quick else 400_000, allowed)
+        sections.append(f"Two cores do the work of one {took[1] / took[2]:.2f} times as fast (sixteen runs).")
+    own, shared = memory(spec_of("NMU"))
+    own_wide, shared_wide = memory(spec_of("NALU", 300, 10))
+    sections.append(
+        f"Memory of a run in flight: {own:.1f} MB for the default problem, {own_wide:.1f} MB for a NALU of 300 inputs "
+        f"and 10 hidden units; the inputs of the two fixed sets, which all runs share, take {shared:.0f} and "
+        f"{shared_wide:.0f} MB."
+    )
+    text = "\n\n".join(sections) + "\n"
+    print(text)
+    if options.write:
+        (HERE / "engines.md").write_text(text, encoding="utf-8")
+        (HERE / "engines.svg").write_text(figure(curves), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
