@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 try:
+    import beartype  # noqa: F401
     import jaxtyping
 except ImportError:
     jaxtyping = None

@@ -112,7 +112,7 @@ def select(
     """Experiments by name, or parts of them."""
     parts = []
     for name in experiments:
-        if name in SURFACES:
+        if isinstance(name, str) and name in SURFACES:
             raise KeyError(f"{name} has no runs; `arithmos figure {name}` draws it")
         experiment = EXPERIMENTS[name] if isinstance(name, str) else name
         own = {spec.model.name: spec.model for spec in experiment.specs}

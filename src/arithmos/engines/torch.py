@@ -114,8 +114,8 @@ class _Stack:
     def __init__(self, spec: Spec, seeds: tuple[int, ...], device: torch.device, control: Control) -> None:
         self.spec, self.seeds, self.device, self.control = spec, seeds, device, control
         networks = [spec.network(seed) for seed in seeds]
-        self.network = networks[0].to(device)
         parameters, _ = stack_module_state(networks)
+        self.network = networks[0].to(device)
         self.parameters = {name: value.detach().to(device).requires_grad_() for name, value in parameters.items()}
         adam = spec.optimizer
         self.optimizer = torch.optim.Adam(
@@ -189,7 +189,8 @@ class _Stack:
     def _record(self, x: Tensor) -> None:
         sparsity, gate, broken = self._inspect((x,))
         errors = [self._error(*self.batches.validation), self._error(*self.batches.test)]
-        values = np.stack([*errors, sparsity.cpu().numpy(), gate.cpu().numpy()], axis=1).astype(np.float32)
+        with np.errstate(over="ignore"):  # an error beyond float32 is infinite
+            values = np.stack([*errors, sparsity.cpu().numpy(), gate.cpu().numpy()], axis=1).astype(np.float32)
         self.judge.observe(self.step, values, self.flat(), broken.cpu().numpy())
 
     def _error(self, x: Tensor, t: Tensor) -> NDArray[np.float64]:
