@@ -2,10 +2,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test test-slow golden lint format types docs build
+.PHONY: demo report test test-slow golden lint format types docs build
 
 demo: $(STAMP)
 	$(BIN)/python examples/ten_parameters.py
+
+STORE := $(firstword $(wildcard results) runs)
+report: $(STAMP)
+	$(BIN)/arithmos report --store $(STORE) -o report.html
 
 test: $(STAMP)
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not gpu"
@@ -14,7 +18,7 @@ test-slow: $(STAMP)
 	$(BIN)/pytest -m "slow and not gpu"
 
 golden: $(STAMP)
-	$(BIN)/pytest -q --golden tests/report tests/test_cli.py
+	$(BIN)/pytest -q --golden tests/report tests/browser tests/test_cli.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -42,5 +42,5 @@ def script_json(value: Any) -> Markup:
         >>> print(script_json("</script>"))
         "\u003c/script>"
     """
-    text = json.dumps(shortened(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", r"\u003c"))

@@ -1,5 +1,7 @@
 """The report: one HTML file that opens from disk, with every table and figure, verdicts, claims and single runs."""
 
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -9,7 +11,6 @@ from typing import Any
 import altair as alt
 import jinja2
 import pandas as pd
-import vl_convert
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
@@ -19,7 +20,7 @@ from ..store import Store
 from . import contours, figures, portraits
 from .beside import Table, beside
 from .claim import claims
-from .embedded import script_json
+from .embedded import script_json, shortened
 from .gates import gate_counts, gated
 from .made import catalogue, made, others
 from .samples import EACH, samples
@@ -33,6 +34,9 @@ CRITERIA = {
     "published numbers.",
 }
 _VEGA_LITE = alt.SCHEMA_VERSION.rpartition(".")[0]
+_BUNDLER = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle(*sys.argv[1:]).encode())"
+_BUNDLE = [sys.executable, "-c", _BUNDLER, "window.vegaEmbed = vegaEmbed;", _VEGA_LITE]
+"""A program that prints Vega, Vega-Lite and what embeds them as one script."""
 SIGNS = {
     "agrees": "✓",
     "differs": "≠",
@@ -52,6 +56,7 @@ class Section:
     Args:
         item: the experiment, or the surface.
         chart: its figure, as Vega-Lite.
+        caption: what its marks are.
         labels: models that the figure can highlight.
         table: its numbers; None for a surface.
         stored: runs that count.
@@ -62,6 +67,7 @@ class Section:
 
     item: Experiment | Surface
     chart: Mapping[str, Any]
+    caption: str
     labels: Sequence[str] = ()
     table: Table | None = None
     stored: int = 0
@@ -91,42 +97,40 @@ def page(store: str | Path | Store = "runs", *, criterion: Criterion = "released
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
     store = store if isinstance(store, Store) else Store(store)
+    with subprocess.Popen(_BUNDLE, stdout=subprocess.PIPE) as bundle:  # which takes seconds; there is enough else to do
+        contents = _contents(store, criterion)
+        script = bundle.communicate()[0].decode()
+    if bundle.returncode:
+        raise RuntimeError(f"vl-convert could not bundle Vega-Lite {_VEGA_LITE}")
+    template = _environment().get_template("report.html")
+    return template.render(**contents, bundle=Markup(script), version=__version__, criterion=CRITERIA[criterion])
+
+
+def _contents(store: Store, criterion: Criterion) -> dict[str, Any]:
+    """What the page shows, by the names that its template uses."""
     summaries = {name: summarize(store, experiment, criterion=criterion) for name, experiment in EXPERIMENTS.items()}
-    judged, foreign = verdicts(store, criterion=criterion), others(store, criterion)
-    with debug_mode(False):  # Altair checks every value against a schema otherwise, which takes longer than the rest
+    judged = verdicts(store, EXPERIMENTS.values(), criterion=criterion)
+    claimed, foreign = claims(store, criterion=criterion), others(store, criterion)
+    with debug_mode(False):  # Altair checks every value against a schema otherwise
         sections = [_section(experiment, summaries, judged, store) for experiment in EXPERIMENTS.values()]
         sections += [_surface(surface) for surface in SURFACES.values()]
-        portraits_ = _portraits(store, criterion, sections, foreign)
-    claimed = claims(store, criterion=criterion)
+        runs = _portraits(store, criterion, sections, foreign)
     whole = pd.concat([frame.assign(experiment=name) for name, frame in summaries.items()])
-    summary = store.summary()
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            version=__version__,
-            criterion=CRITERIA[criterion],
-            store=summary,
-            counted=_counted(summaries.values()),
-            sections=sections,
-            matrix=_records(matrix(judged)),
-            differing=_records(judged[judged["verdict"] == "differs"]),
-            claims=_records(claimed),
-            made=_records(made(store)),
-            others=_records(foreign),
-            runs=portraits_,
-            each=EACH,
-            words=WORDS,
-            downloads={
-                "verdicts": _columns(judged),
-                "summaries": _columns(whole),
-                "claims": _columns(claimed),
-                "specs": _columns(catalogue()),
-                **({"other-runs": _columns(foreign)} if len(foreign) else {}),
-            },
-            bundle=Markup(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", _VEGA_LITE)),
-        )
-    )
+    tables = {"verdicts": judged, "summaries": whole, "claims": claimed, "specs": catalogue(), "other-runs": foreign}
+    return {
+        "store": store.summary(),
+        "counted": _counted(summaries.values()),
+        "words": WORDS,
+        "matrix": _records(matrix(judged)),
+        "differing": _records(judged[judged["verdict"] == "differs"]),
+        "claims": _records(claimed),
+        "sections": sections,
+        "runs": runs,
+        "each": EACH,
+        "others": _records(foreign),
+        "made": _records(made(store)),
+        "downloads": {name: _columns(table) for name, table in tables.items() if len(table)},
+    }
 
 
 def _environment() -> jinja2.Environment:
@@ -137,8 +141,8 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"script_json": script_json, "measure": lambda name: MEASURES[name][0], "written": written}
-    environment.globals |= {"signs": SIGNS, "number": number}
+    environment.filters |= {"script_json": script_json, "shortened": shortened, "written": written}
+    environment.globals |= {"signs": SIGNS, "number": number, "measures": MEASURES}
     return environment
 
 
@@ -146,9 +150,11 @@ def _section(
     experiment: Experiment, summaries: Mapping[str, pd.DataFrame], judged: pd.DataFrame, store: Store
 ) -> Section:
     frame, own = summaries[experiment.name], judged[judged["experiment"] == experiment.name]
+    chart = _chart(frame, experiment, store)
     return Section(
         experiment,
-        _vega_lite(_chart(frame, experiment, store)),
+        _vega_lite(chart),
+        str(chart.title.subtitle),
         [*dict.fromkeys(frame["label"])],
         beside(frame, own, experiment),
         int(frame["n"].sum()),
@@ -169,7 +175,7 @@ def _chart(frame: pd.DataFrame, experiment: Experiment, store: Store) -> Any:
 
 def _surface(surface: Surface) -> Section:
     chart = portraits.surface(contours.cells(surface), contours.lines(surface), surface)
-    return Section(surface, _vega_lite(chart))
+    return Section(surface, _vega_lite(chart), f"{surface.label} over {surface.x.label} and {surface.y.label}")
 
 
 def _vega_lite(chart: Any) -> dict[str, Any]:

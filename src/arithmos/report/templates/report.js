@@ -25,6 +25,7 @@ async function draw(holder, spec) {
     tooltip: { disableDefaultStyle: true },
     logLevel: 1, // errors; a layer without data is none
   });
+  holder.querySelector("svg").ariaHidden = "true"; // the holder has a label, and a table says what is in the figure
   holder.view = result.view;
 }
 
@@ -75,7 +76,13 @@ const element = (name, text, attributes = {}) => {
   made.append(text);
   return made;
 };
-const short = (value) => (value === null ? "not a number" : Number(value.toPrecision(3)).toString());
+const raised = (power) => power.replace(/./g, (sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]));
+function short(value) {
+  if (value === null) return "not a number";
+  if (value === 0 || (Math.abs(value) >= 1e-3 && Math.abs(value) < 1e5)) return String(Number(value.toPrecision(3)));
+  const [mantissa, power] = value.toExponential(1).split("e");
+  return `${mantissa}·10${raised(power.replace("+", ""))}`;
+}
 const runName = (run) => `seed ${run.seed}, ${run.solved ? "solved" : "not solved"}`;
 
 function tableOf(caption, header, rows) {

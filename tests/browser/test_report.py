@@ -1,0 +1,202 @@
+"""The report in a browser: it works, fetches nothing, and can be used without a mouse, by ear, and on a phone."""
+
+import json
+import shutil
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from tests.factories import make_run, make_spec
+
+from arithmos import bench
+from arithmos.experiments import EXPERIMENTS, SURFACES
+from arithmos.store import Store
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+html = pytest.importorskip("arithmos.report.html", reason="the extra report is not installed")
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
+
+ROOT = Path(__file__).parents[2]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+FLAGS += ["--disable-component-update", "--disable-sync"]
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory):
+    """The report on the runs that come with the project; elsewhere on real ones, all short, and on made-up ones."""
+    folder = tmp_path_factory.mktemp("report")
+    store = Store(ROOT / "results")
+    if not len(store):
+        store = Store(folder / "runs")
+        bench.run(["table-1"], seeds=2, iterations=2000, engine="torch", store=store)
+        cells = [EXPERIMENTS[name].specs for name in ("table-1", "regularizer-mul", "gate")]
+        store.append([make_run(spec, seed, "cpu") for specs in cells for spec in specs for seed in range(6)])
+        store.append([make_run(make_spec(), 0)])
+    return html.write(folder / "report.html", store)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    with playwright.sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium, report):
+    """Opens the report; at the end of the test there must have been no error and no request."""
+    troubles, contexts = [], []
+
+    def visit(viewport=DESKTOP, scheme="light"):
+        context = chromium.new_context(viewport=viewport, color_scheme=scheme, reduced_motion="reduce")
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: troubles.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("request", lambda request: troubles.append(request.url) if _outside(request.url) else None)
+        page.goto(report.as_uri())
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+def _outside(url):
+    return not url.startswith(("file:", "data:", "blob:"))
+
+
+def drawn(page, name):
+    """The figure of an item, once it is drawn."""
+    figure = page.locator(f'[data-chart="{name}"]')
+    figure.scroll_into_view_if_needed()
+    figure.locator("svg").wait_for()
+    return figure
+
+
+def picked(figure, selection):
+    """What is picked in a figure; none if all is."""
+    return figure.evaluate(f"holder => holder.view.data('{selection}_store').flatMap(tuple => tuple.values)")
+
+
+def test_every_item_is_drawn_once_it_is_in_view(visit):
+    page = visit()
+    assert page.locator("[data-chart] svg").count() < 3
+    for name in (*EXPERIMENTS, *SURFACES):
+        figure = drawn(page, name)
+        assert figure.locator("svg").bounding_box()["width"] > 100, name
+        assert page.locator(f"#{name} h3").inner_text()
+    for name in ("verdicts", "claims", "runs", "other-runs", "made", "downloads"):
+        assert page.locator(f"#{name} h2").inner_text()
+
+
+def test_the_legend_selects(visit):
+    page = visit()
+    figure = drawn(page, "regularizer-mul")
+    assert picked(figure, "model") == []
+    figure.locator(".role-legend-symbol path").first.click(force=True)
+    assert picked(figure, "model") == ["NMU"]
+
+
+def test_the_keyboard_selects(visit):
+    page = visit()
+    figure = drawn(page, "hidden-size")
+    choice = page.locator("#hidden-size").get_by_label("Highlight")
+    choice.focus()
+    page.keyboard.press("End")
+    page.wait_for_function("document.querySelector('[data-chart=\"hidden-size\"]').view.data('model_store').length")
+    assert picked(figure, "model") == ["NMU"]
+    choice.select_option("all models")
+    page.wait_for_function("!document.querySelector('[data-chart=\"hidden-size\"]').view.data('model_store').length")
+
+
+def test_a_run_can_be_picked(visit):
+    page = visit()
+    page.locator("#runs").scroll_into_view_if_needed()
+    page.locator("#run-weights svg").wait_for()
+    before = page.locator("#run-facts").inner_text()
+    runs = page.locator("#pick-run option").all_inner_texts()
+    assert len(runs) > 1
+    page.get_by_label("Run", exact=True).select_option(index=1)
+    page.wait_for_function("text => document.getElementById('run-facts').textContent !== text", arg=before)
+    assert page.locator("#run-facts").inner_text().startswith(runs[1])
+    page.wait_for_function("document.getElementById('run-curves').view.data('run_store').length")
+    assert picked(page.locator("#run-curves"), "run") == [runs[1]]
+    experiments = page.locator("#pick-experiment option")
+    page.get_by_label("Experiment").select_option(index=experiments.count() - 1)
+    page.locator("#run-records").locator("xpath=..").locator("summary").click()
+    assert page.locator("#run-records tbody tr").count() > 1
+    page.locator("#run-matrices").locator("xpath=..").locator("summary").click()
+    assert page.locator("#run-matrices td").first.inner_text()
+
+
+def test_a_cell_leads_to_its_runs(visit):
+    page = visit()
+    link = page.locator("#table-1 a[data-spec]").last
+    spec = link.get_attribute("data-spec")
+    link.click()
+    page.locator("#run-weights svg").wait_for()
+    assert page.locator("#pick-cell").input_value() == spec
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_downloads(visit, kind):
+    page = visit()
+    with page.expect_download() as download:
+        page.locator(f'[data-table="verdicts"][data-as="{kind}"]').click()
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    assert download.value.suggested_filename == f"verdicts.{kind}"
+    rows = json.loads(text) if kind == "json" else text.splitlines()
+    assert len(rows) > 800
+    assert "verdict" in rows[0]
+
+
+def test_printing_shows_all(visit):
+    page = visit()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_function("[...document.querySelectorAll('[data-chart]')].every(holder => holder.view)")
+    page.emulate_media(media="print")
+    assert page.locator("details:not([open])").count() == 0
+    assert page.locator("nav").is_hidden()
+    assert page.locator("#hidden-size table").is_visible()
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_the_page_is_no_wider_than_the_screen(visit, viewport):
+    page = visit(viewport)
+    for name in ("table-1", "hidden-size", "gate", "loss-surface"):
+        drawn(page, name)
+    page.locator("#runs").scroll_into_view_if_needed()
+    page.locator("#run-weights svg").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessibility(visit, scheme):
+    axe = resources.files(pytest.importorskip("axe_core_python")).joinpath("axe.min.js").read_text(encoding="utf-8")
+    page = visit(scheme=scheme)
+    for name in ("table-1", "hidden-size"):
+        drawn(page, name)
+    page.locator("#runs").scroll_into_view_if_needed()
+    page.locator("#run-weights svg").wait_for()
+    page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
+    alike = [[f"#{name} table"] for name in EXPERIMENTS if name not in ("table-1", "gate")]
+    page.evaluate(axe)
+    found = page.evaluate("exclude => axe.run({ exclude }, { resultTypes: ['violations'] })", alike)["violations"]
+    serious = [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
+    assert serious == []
+
+
+@pytest.mark.parametrize(("name", "viewport", "scheme"), [("desktop", DESKTOP, "light"), ("phone", PHONE, "dark")])
+def test_screenshots(visit, request, tmp_path, name, viewport, scheme):
+    """With --golden they go to docs/, where the README shows them."""
+    page = visit(viewport, scheme)
+    drawn(page, "hidden-size")
+    page.locator("#hidden-size").evaluate("section => section.scrollIntoView()")
+    folder = ROOT / "docs" if request.config.getoption("--golden") else tmp_path
+    page.screenshot(path=folder / f"report-{name}.png")
+    assert (folder / f"report-{name}.png").stat().st_size > 10_000
