@@ -158,8 +158,8 @@ def test_the_first_interrupt_is_noted_and_the_second_acts():
 
 
 def test_select_knows_the_experiment_s_own_models_by_name():
-    [part] = bench.select(["ablation"], models=["no R_sparse"])
-    assert {spec.model.name for spec in part.specs} == {"no R_sparse"}
+    [part] = bench.select(["ablation"], models=["NMUNoSparsity"])
+    assert {spec.model.name for spec in part.specs} == {"NMUNoSparsity"}
     [part] = bench.select(["table-1"], models=["NAU>NMU"])
     assert part.specs == EXPERIMENTS["table-1"].specs[2:]
 

@@ -105,7 +105,7 @@ def upside_down(cases):
 
 
 WORSE = {  # claims that all is the same, or that nothing is better: one cell, worse
-    "ablation-3": ("ablation", "no W-clamp", 10.0),
+    "ablation-3": ("ablation", "NMUNoClamp", 10.0),
     "strength-add": ("regularizer-add", "NAU", 0.01),
     "strength-sub": ("regularizer-sub", "NAU", 0.01),
     "strength-mul": ("regularizer-mul", "NMU", 10.0),
@@ -129,7 +129,7 @@ def test_a_claim_of_sameness_can_fail(as_published, name, key):
 
 def test_without_the_clamp_convergence_may_not_be_much_slower(as_published):
     cells = {
-        key: dataclasses.replace(runs, solved_at=runs.solved_at * (1.15 if key[1] == "no W-clamp" else 1))
+        key: dataclasses.replace(runs, solved_at=runs.solved_at * (1.15 if key[1] == "NMUNoClamp" else 1))
         for key, runs in as_published.cells.items()
     }
     assert decide(CLAIMS["ablation-3"], dataclasses.replace(as_published, cells=cells))[0] == "fails"
@@ -138,7 +138,7 @@ def test_without_the_clamp_convergence_may_not_be_much_slower(as_published):
 @pytest.mark.parametrize("name", sorted(FAIL_AS_PUBLISHED))
 def test_claims_that_fail_can_hold(as_published, name):
     def better(key, runs):
-        rates = {"no R_sparse, no W-clamp": 30} if name == "ablation-4-success" else {}
+        rates = {"NMUNeither": 30} if name == "ablation-4-success" else {}
         return cell(runs.n, rates.get(key[1], runs.n))
 
     cells = {key: better(key, runs) for key, runs in as_published.cells.items()}

@@ -12,16 +12,22 @@ from .experiment import Experiment
 from .madsen2020 import ABLATIONS, HIDDEN, MULTIPLY, with_strength
 
 
-def _written(name: str, label: str, *layers: Layer) -> Model:
+def _written(published: str, name: str, label: str, *layers: Layer) -> Model:
     """A published model with other layers, and its own schedule."""
-    return dataclasses.replace(MODELS[name], name=label, label=label, layers=layers)
+    return dataclasses.replace(MODELS[published], name=name, label=label, layers=layers)
 
 
-AFTER_NAC = _written("NACMulNMU", "NAC•,NMU after NAC₊ (model table)", Layer("NACAdd"), Layer("NACMulNMU"))
-QUARTER = _written("NMU", "NMU, Var[W] = 1/4 (initialization)", Layer("NAU"), Layer("NMU", (("init", "paper"),)))
-UNCAPPED = _written("NAU", "NAU, Glorot uncapped (initialization)", *[Layer("NAU", (("init", "paper"),))] * 2)
-RELU = _written("ReLU", "ReLU in both layers (model table)", *[Layer("ReLU")] * 2)
-RELU6 = _written("ReLU6", "ReLU6 in both layers (model table)", *[Layer("ReLU6")] * 2)
+AFTER_NAC = _written(
+    "NACMulNMU", "NACAdd>NACMulNMU", "NAC•,NMU after NAC₊ (model table)", Layer("NACAdd"), Layer("NACMulNMU")
+)
+QUARTER = _written(
+    "NMU", "NMUQuarter", "NMU, Var[W] = 1/4 (initialization)", Layer("NAU"), Layer("NMU", (("init", "paper"),))
+)
+UNCAPPED = _written(
+    "NAU", "NAUUncapped", "NAU, Glorot uncapped (initialization)", *[Layer("NAU", (("init", "paper"),))] * 2
+)
+RELU = _written("ReLU", "ReLU>ReLU", "ReLU in both layers (model table)", *[Layer("ReLU")] * 2)
+RELU6 = _written("ReLU6", "ReLU6>ReLU6", "ReLU6 in both layers (model table)", *[Layer("ReLU6")] * 2)
 
 PAIRS: list[tuple[Operation, str, Model]] = [
     ("mul", "NACMulNMU", AFTER_NAC),
@@ -31,17 +37,17 @@ PAIRS: list[tuple[Operation, str, Model]] = [
 ]
 
 
-def _unclamped(model: Model, label: str) -> Model:
+def _unclamped(model: Model, name: str, label: str) -> Model:
     """The model with weights that nothing bounds: not the parameters, and not what the forward pass makes of them."""
-    return dataclasses.replace(model.with_options(project=False, clip=False), name=label, label=label)
+    return dataclasses.replace(model.with_options(project=False, clip=False), name=name, label=label)
 
 
 UNCLAMPED = [
     MODELS["NMU"],
     ABLATIONS[2],
-    _unclamped(MODELS["NMU"], "W unclamped (ablation text)"),
+    _unclamped(MODELS["NMU"], "NMUUnclamped", "W unclamped (ablation text)"),
     ABLATIONS[3],
-    _unclamped(with_strength(MODELS["NMU"], 0.0), "no R_sparse, W unclamped (ablation text)"),
+    _unclamped(with_strength(MODELS["NMU"], 0.0), "NMUUnclampedNoSparsity", "no R_sparse, W unclamped (ablation text)"),
 ]
 
 CONTENTS = [

@@ -52,18 +52,18 @@ def with_strength(model: Model, strength: float) -> Model:
     return dataclasses.replace(model, schedule=schedule)
 
 
-def _without(model: Model, *, regularizer: bool, clamp: bool, label: str) -> Model:
+def _without(model: Model, *, regularizer: bool, clamp: bool, name: str, label: str) -> Model:
     """The model without its regularizer, without the projection of its parameters, or without both."""
     model = with_strength(model, 0.0) if regularizer else model
     model = model.with_options(project=False) if clamp else model
-    return dataclasses.replace(model, name=label, label=label)
+    return dataclasses.replace(model, name=name, label=label)
 
 
 ABLATIONS = [
     MODELS["NMU"],
-    _without(MODELS["NMU"], regularizer=True, clamp=False, label="no R_sparse"),
-    _without(MODELS["NMU"], regularizer=False, clamp=True, label="no W-clamp"),
-    _without(MODELS["NMU"], regularizer=True, clamp=True, label="no R_sparse, no W-clamp"),
+    _without(MODELS["NMU"], regularizer=True, clamp=False, name="NMUNoSparsity", label="no R_sparse"),
+    _without(MODELS["NMU"], regularizer=False, clamp=True, name="NMUNoClamp", label="no W-clamp"),
+    _without(MODELS["NMU"], regularizer=True, clamp=True, name="NMUNeither", label="no R_sparse, no W-clamp"),
 ]
 
 

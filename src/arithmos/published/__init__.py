@@ -19,9 +19,9 @@ MODELS = {
     "ReLU": "ReLU",
     "ReLU6": "ReLU6",
     "LSTM": "LSTM",
-    "NMU_no_Rsparse": "no R_sparse",
-    "NMU_no_clamp": "no W-clamp",
-    "NMU_no_Rsparse_no_clamp": "no R_sparse, no W-clamp",
+    "NMU_no_Rsparse": "NMUNoSparsity",
+    "NMU_no_clamp": "NMUNoClamp",
+    "NMU_no_Rsparse_no_clamp": "NMUNeither",
 }
 """Our names of the published models."""
 

@@ -37,9 +37,9 @@ LOOKS: dict[str, Look] = {
     "GateNAUNMU": Look(PINK, "cross"),
     "GateNALUSeparate": Look(TEAL, "square"),
     "GateNALUShared": Look(BLUE, "circle"),
-    "no R_sparse": Look(GOLD, "square"),
-    "no W-clamp": Look(GREEN, "circle"),
-    "no R_sparse, no W-clamp": Look(PURPLE, "diamond"),
+    "NMUNoSparsity": Look(GOLD, "square"),
+    "NMUNoClamp": Look(GREEN, "circle"),
+    "NMUNeither": Look(PURPLE, "diamond"),
 }
 """Looks of the published models; the paper, too, draws NAU and NMU as triangles."""
 
@@ -88,6 +88,6 @@ Chart = TypeVar("Chart", bound=alt.TopLevelMixin)
 
 
 def styled(chart: Chart) -> Chart:
-    """The chart with the frame that all of them have."""
-    framed: Chart = chart.configure(**_FRAME)
-    return framed
+    """The chart, which gets the frame that all of them have."""
+    chart.config = alt.Config(**_FRAME)
+    return chart
