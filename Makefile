@@ -5,14 +5,14 @@ STAMP := .venv/.installed
 .PHONY: demo report test test-slow golden lint format types docs build
 
 demo: $(STAMP)
-	$(BIN)/python examples/ten_parameters.py
+	$(BIN)/arithmos run table-1 --store runs
 
 STORE := $(firstword $(wildcard results) runs)
 report: $(STAMP)
 	$(BIN)/arithmos report --store $(STORE) -o report.html
 
 test: $(STAMP)
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not gpu"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not slow and not gpu"
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m "slow and not gpu"
