@@ -89,7 +89,8 @@ class Bench:
                 per = elapsed / chunk
                 chunk = max(1, round(seconds / per / spec.evaluate_every)) * spec.evaluate_every
             self.rates[key] = {
-                "rate": timed[-1], "before": timed[-2], "first": timed[0], "threads": plan.threads, "resident": kernel.resident,
+                "rate": timed[-1], "before": timed[-2], "first": timed[0],
+                "threads": plan.threads, "resident": kernel.resident,
                 "shared_KiB": plan.shared_bytes / 1024, "runs": len(group.seeds),
             }  # fmt: skip
         return self.rates[key]

@@ -72,9 +72,7 @@ def test_weight_construction_agrees_with_autograd(w_hat, m_hat, delta):
 
 def test_nmu_gradient_by_inputs_needs_the_loss_s_factor():
     generator = torch.Generator().manual_seed(3)
-    x, weight, delta = (
-        torch.rand(shape, generator=generator, dtype=torch.float64) for shape in ((3,), (2, 3), (2,))
-    )
+    x, weight, delta = (torch.rand(shape, generator=generator, dtype=torch.float64) for shape in ((3,), (2, 3), (2,)))
 
     def loss(v: Tensor) -> Tensor:
         return delta @ naive_product(v, weight)

@@ -97,9 +97,7 @@ class TestNACRange:
 
     @given(st.floats(1e-12, 0.499))
     def test_range_gives_the_variance(self, variance):
-        assert nac_weight_variance(nac_range_of_variance(variance)) == pytest.approx(
-            variance, rel=1e-10, abs=0
-        )
+        assert nac_weight_variance(nac_range_of_variance(variance)) == pytest.approx(variance, rel=1e-10, abs=0)
 
     @given(st.integers(1, 5000), st.integers(1, 5000))
     def test_range_is_glorot_s_from_a_fan_of_five(self, fan_in, fan_out):
@@ -165,9 +163,7 @@ class TestNMUVariance:
         for h in (10_000, 1_000_000):
             assert nmu_variance_forward(h) == pytest.approx(0.25, abs=1e-4)
             assert nmu_variance_backward(h, 1) == pytest.approx(0.25, abs=1e-4)
-        assert nmu_variance_forward(10_000, 1e-300) == pytest.approx(
-            math.exp(-0.030 * math.log(10)) - 0.25, 1e-3
-        )
+        assert nmu_variance_forward(10_000, 1e-300) == pytest.approx(math.exp(-0.030 * math.log(10)) - 0.25, 1e-3)
 
     def test_a_quarter_is_beyond_a_uniform_on_the_unit_interval(self):
         low, high = 0.5 - math.sqrt(3) / 2, 0.5 + math.sqrt(3) / 2
@@ -176,9 +172,7 @@ class TestNMUVariance:
         assert uniform(0.0, 1.0).variance < 0.25
 
     def test_no_variance_keeps_large_inputs(self):
-        with pytest.raises(
-            ValueError, match=r"input_variance=16\.0 cannot be kept over fan_in=2: .* be -0\.0142"
-        ):
+        with pytest.raises(ValueError, match=r"input_variance=16\.0 cannot be kept over fan_in=2: .* be -0\.0142"):
             nmu_variance_forward(2, 16.0)
         with pytest.raises(ValueError, match=r"fan_in=1, fan_out=5 cannot keep .* Var\[w\] would be -0\.05"):
             nmu_variance_backward(1, 5)

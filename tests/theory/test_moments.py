@@ -33,9 +33,7 @@ class TestSum:
     @pytest.mark.parametrize("input_range", [(-1.5, 1.5), (1.0, 2.0)])
     def test_forward_is_what_samples_say(self, weight_range, input_range, rng, assert_sampled):
         w, x = rng.uniform(*weight_range, (N, 5)), rng.uniform(*input_range, (N, 5))
-        assert_sampled(
-            (w * x).sum(1), nac_add_forward(uniform(*weight_range), uniform(*input_range), fan_in=5)
-        )
+        assert_sampled((w * x).sum(1), nac_add_forward(uniform(*weight_range), uniform(*input_range), fan_in=5))
 
     def test_backward_is_what_samples_say(self, rng, assert_sampled):
         w, delta = rng.uniform(-0.2, 0.9, (N, 3)), rng.normal(0, 1.5, (N, 3))
@@ -163,9 +161,7 @@ class TestNACMul:
         assert exact == pytest.approx(0.0202, abs=1e-4)
         assert slopes.mean() == pytest.approx(exact, abs=4.5 * standard_error)
         assert slopes.mean() > 50 * standard_error
-        assert nac_mul_jacobian(uniform(-0.5, 0.5), uniform(1, 2), fan_in=2).mean == pytest.approx(
-            exact, rel=0.15
-        )
+        assert nac_mul_jacobian(uniform(-0.5, 0.5), uniform(1, 2), fan_in=2).mean == pytest.approx(exact, rel=0.15)
 
     def test_expectation_is_at_least_one_and_one_where_the_base_is_one(self):
         def mean(center, epsilon):
@@ -193,9 +189,7 @@ def test_uniform_and_mean_square():
         uniform(2, 1)
 
 
-@pytest.mark.parametrize(
-    "function", [nac_add_forward, nac_mul_forward, nac_mul_jacobian, nmu_forward, nmu_jacobian]
-)
+@pytest.mark.parametrize("function", [nac_add_forward, nac_mul_forward, nac_mul_jacobian, nmu_forward, nmu_jacobian])
 def test_sizes_are_checked(function):
     with pytest.raises(ValueError, match="fan_in must be at least 1, got 0"):
         function(Moments(0.0, 1.0), Moments(0.0, 1.0), 0)
