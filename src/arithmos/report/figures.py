@@ -1,5 +1,8 @@
 """Charts: each function takes a table and draws it. Nothing is computed here but where a mark goes.
 
+Scales, axes and legends are dictionaries: Altair copies a chart whenever it is put into another, and its own objects
+hold every property there is, given or not.
+
 Ours are filled marks with their 95 % intervals, published values hollow ones. All values show when pointed at, and a
 click on a model in the legend fades the others.
 """
@@ -99,12 +102,12 @@ def _rates(part: pd.DataFrame, frame: pd.DataFrame, picked: alt.Parameter) -> Pa
     """The success rates of one operation."""
     sources = ["ours", *(["published"] if "published_n" in part else [])]
     labels = [*part["label"]]
-    y = alt.Y("label:N", sort=labels, scale=alt.Scale(domain=labels), title=None)
+    y = alt.Y("label:N", sort=labels, scale=dict(domain=labels), title=None)
     x = alt.X(
         "value:Q",
         title=None,
-        scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(format=".0%", values=QUARTERS, labelFlush=False),
+        scale=dict(domain=[0, 1]),
+        axis=dict(format=".0%", values=QUARTERS, labelFlush=False),
     )
     layers = []
     for source in reversed(sources):
@@ -113,18 +116,18 @@ def _rates(part: pd.DataFrame, frame: pd.DataFrame, picked: alt.Parameter) -> Pa
         data = alt.Chart(pd.DataFrame(points, columns=COLUMNS))
         places = {
             "y": y,
-            "yOffset": alt.YOffset("source:N", scale=alt.Scale(domain=sources)),
+            "yOffset": alt.YOffset("source:N", scale=dict(domain=sources)),
             "color": color(frame, None) if ours else alt.ColorValue(GRAY),
             "opacity": fade(picked, 1.0),
         }
         layers += [
-            data.mark_rule(strokeWidth=2, strokeOpacity=0.6).encode(x="low:Q", x2="high:Q", **places),
+            data.mark_rule(strokeWidth=2, strokeOpacity=0.6).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), **places),
             data.mark_point(filled=ours, size=45, strokeWidth=1.3).encode(
                 x=x, shape=shape(frame, None), tooltip=_tooltip(SUCCESS), **places
             ),
         ]
     title = panel_title(symbol(next(iter(part["operation"]))))
-    return alt.layer(*layers).properties(width=190, height=alt.Step(11 if len(sources) > 1 else 16), title=title)
+    return alt.layer(*layers, width=190, height=alt.Step(11 if len(sources) > 1 else 16), title=title)
 
 
 def gates(frame: pd.DataFrame, experiment: Experiment) -> alt.FacetChart:
@@ -137,13 +140,13 @@ def gates(frame: pd.DataFrame, experiment: Experiment) -> alt.FacetChart:
     x = alt.X(
         "gate:O",
         title="Gate, from 0 (multiply) to 1 (add)",
-        axis=alt.Axis(values=QUARTERS, labelAngle=0),
-        scale=alt.Scale(domain=CENTERS, paddingInner=0.15, paddingOuter=0.3),
+        axis=dict(values=QUARTERS, labelAngle=0),
+        scale=dict(domain=CENTERS, paddingInner=0.15, paddingOuter=0.3),
     )
     base = alt.Chart().encode(
         x=x,
-        y=alt.Y("share:Q", title="Share of the runs", axis=alt.Axis(format=".0%", tickCount=4)),
-        xOffset=alt.XOffset("verdict:N", scale=alt.Scale(domain=[*SOLVED])),
+        y=alt.Y("share:Q", title="Share of the runs", axis=dict(format=".0%", tickCount=4)),
+        xOffset=alt.XOffset("verdict:N", scale=dict(domain=[*SOLVED])),
         tooltip=[
             alt.Tooltip("label:N", title="Model"),
             alt.Tooltip("operation:N", title="Operation"),
@@ -153,7 +156,7 @@ def gates(frame: pd.DataFrame, experiment: Experiment) -> alt.FacetChart:
             alt.Tooltip("count:Q", title="Runs"),
         ],
     )
-    scale = alt.Scale(domain=[*SOLVED], range=[*SOLVED.values()])
+    scale = dict(domain=[*SOLVED], range=[*SOLVED.values()])
     ours = base.transform_filter(alt.datum.source == "ours").mark_bar()
     hollow = base.transform_filter(alt.datum.source == "published").mark_bar(filled=False, strokeWidth=1.2)
     layers = alt.layer(
@@ -206,10 +209,10 @@ def _panel(points: Sequence[Row], frame: pd.DataFrame, measure: Measure, axis: s
     if not points:
         why = "no runs" if measure is SUCCESS else "no run is solved"
         nothing = alt.Chart(pd.DataFrame([{}])).mark_text(opacity=0.7, text=why, fontSize=13)
-        return alt.layer(nothing).properties(**size)
+        return alt.layer(nothing, **size)
     labels = legend(frame["label"])
-    scale = alt.Scale(domain=[0, 1]) if measure is SUCCESS else alt.Scale(zero=True, nice=5)
-    y = alt.Y("value:Q", title=None, scale=scale, axis=alt.Axis(labelExpr=measure.label, tickCount=5))
+    scale = dict(domain=[0, 1]) if measure is SUCCESS else dict(zero=True, nice=5)
+    y = alt.Y("value:Q", title=None, scale=scale, axis=dict(labelExpr=measure.label, tickCount=5))
     layers = []
     for source, shift, strength in (("published", 4, 0.45), ("ours", 0, 0.95)):
         ours, shown = source == "ours", [point for point in points if point["source"] == source]
@@ -219,25 +222,25 @@ def _panel(points: Sequence[Row], frame: pd.DataFrame, measure: Measure, axis: s
         places = {"x": _x(frame, axis, title), "color": color(frame, labels), "opacity": fade(picked, strength)}
         if dodged:
             slots = [f"{label}, {kind}" for label in dict.fromkeys(frame["label"]) for kind in ("ours", "published")]
-            places["xOffset"] = alt.XOffset("slot:N", scale=alt.Scale(domain=slots))
+            places["xOffset"] = alt.XOffset("slot:N", scale=dict(domain=slots))
         bars = data.mark_rule(strokeWidth=1.5, xOffset=shift, strokeOpacity=0.5)
-        layers.append(bars.encode(y="low:Q", y2="high:Q", **places))
+        layers.append(bars.encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), **places))
         if not dodged:
             line = data.mark_line(strokeWidth=1.3, strokeDash=[1, 0] if ours else [3, 3], xOffset=shift)
             layers.append(line.encode(y=y, **places))
         dots = data.mark_point(filled=ours, size=42, strokeWidth=1.3, xOffset=shift)
         told = _tooltip(measure, alt.Tooltip(f"{axis}:N", title=title))
         layers.append(dots.encode(y=y, shape=shape(frame, labels), tooltip=told, **places))
-    return alt.layer(*layers).properties(**size)
+    return alt.layer(*layers, **size)
 
 
 def _x(frame: pd.DataFrame, axis: str, title: str) -> alt.X:
     if axis not in CATEGORIES:
-        scale = alt.Scale(domain=[frame[axis].min(), frame[axis].max()], nice=False, padding=12)
-        return alt.X(f"{axis}:Q", title=title, scale=scale, axis=alt.Axis(grid=False))
+        scale = dict(domain=[frame[axis].min(), frame[axis].max()], nice=False, padding=12)
+        return alt.X(f"{axis}:Q", title=title, scale=scale, axis=dict(grid=False))
     places = [*dict.fromkeys(frame[axis])]
     angle = -35 if axis in DODGED else 0
-    return alt.X(f"{axis}:O", title=title, sort=places, scale=alt.Scale(domain=places), axis=alt.Axis(labelAngle=angle))
+    return alt.X(f"{axis}:O", title=title, sort=places, scale=dict(domain=places), axis=dict(labelAngle=angle))
 
 
 def _tooltip(measure: Measure, *places: alt.Tooltip) -> list[alt.Tooltip]:
@@ -258,5 +261,5 @@ def _titled(chart: Chart, frame: pd.DataFrame, experiment: Experiment) -> Chart:
     published = "published_n" in frame or "published" in set(frame.get("source", ()))
     note = "Filled: ours, with 95 % intervals. Hollow: published." if published else "With 95 % intervals."
     subtitle = note if experiment.axis else f"Success rate. {note}"
-    titled: Chart = chart.properties(title=alt.Title(experiment.title, subtitle=subtitle), description=heading)
-    return titled
+    chart.title, chart.description = alt.Title(experiment.title, subtitle=subtitle), heading
+    return chart

@@ -19,10 +19,10 @@ def symbol(operation: str) -> str:
     return OPERATIONS[operation][0] if operation in OPERATIONS else ""
 
 
-def legend(labels: Iterable[str]) -> alt.Legend:
+def legend(labels: Iterable[str]) -> Row:
     """A legend below the chart, in as many columns as labels of this length leave room for."""
     longest = max(map(len, labels), default=0)
-    return alt.Legend(orient="bottom", columns=min(6, max(1, 110 // (longest + 4))), symbolOpacity=1)
+    return dict(orient="bottom", columns=min(6, max(1, 110 // (longest + 4))), symbolOpacity=1)
 
 
 def panel_title(text: str) -> alt.Title:
@@ -30,17 +30,17 @@ def panel_title(text: str) -> alt.Title:
     return alt.Title(text, fontSize=12, frame="group", offset=8)
 
 
-def color(frame: pd.DataFrame, legend: alt.Legend | None) -> alt.Color:
+def color(frame: pd.DataFrame, legend: Row | None) -> alt.Color:
     """Colors by model."""
     models = dict(zip(frame["label"], frame["model"], strict=True))
-    scale = alt.Scale(domain=list(models), range=[look.color for look in looks([*models.values()])])
+    scale = dict(domain=list(models), range=[look.color for look in looks([*models.values()])])
     return alt.Color("label:N", title=None, scale=scale, legend=legend)
 
 
-def shape(frame: pd.DataFrame, legend: alt.Legend | None) -> alt.Shape:
+def shape(frame: pd.DataFrame, legend: Row | None) -> alt.Shape:
     """Shapes by model."""
     models = dict(zip(frame["label"], frame["model"], strict=True))
-    scale = alt.Scale(domain=list(models), range=[look.shape for look in looks([*models.values()])])
+    scale = dict(domain=list(models), range=[look.shape for look in looks([*models.values()])])
     return alt.Shape("label:N", title=None, scale=scale, legend=legend)
 
 

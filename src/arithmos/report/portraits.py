@@ -9,7 +9,7 @@ from ..experiments import Surface
 from .marks import fade, legend, panel_title
 from .style import INK, PALETTE, styled
 
-STEPS = alt.Axis(format="~s", tickCount=3, grid=False)
+STEPS = dict(format="~s", tickCount=3, grid=False)
 WRITTEN = 12
 """Widest matrix whose weights are written into its cells."""
 
@@ -24,12 +24,12 @@ def surface(cells: pd.DataFrame, lines: pd.DataFrame, of: Surface) -> alt.HConca
     """
     low = cells["value"].min()
     scheme = {"scheme": "yellowgreenblue"} if low >= 0 else {"scheme": "blueorange", "domain": [low, 0, -low]}
-    scale = alt.Scale(**scheme)
+    scale = dict(**scheme)
     side = 250 if len(of.panels) > 1 else 380
     panels = []
     for panel, _ in of.panels:
-        x = alt.X("x:Q", title=of.x.label, scale=alt.Scale(nice=False, zero=False), axis=alt.Axis(tickCount=5))
-        y = alt.Y("y:Q", title=of.y.label, scale=alt.Scale(nice=False, zero=False), axis=alt.Axis(tickCount=5))
+        x = alt.X("x:Q", title=of.x.label, scale=dict(nice=False, zero=False), axis=dict(tickCount=5))
+        y = alt.Y("y:Q", title=of.y.label, scale=dict(nice=False, zero=False), axis=dict(tickCount=5))
         heat = (
             alt.Chart(cells[cells["panel"] == panel])
             .mark_rect(x2Offset=0.6, y2Offset=-0.6)  # or the page shines through between the cells
@@ -74,13 +74,13 @@ def learning_curves(frame: pd.DataFrame, threshold: float) -> alt.HConcatChart:
         for kind in ("test", "validation", "sparsity")
         if row["step"] > 0 and 0 < row[kind] < math.inf  # what a logarithmic scale can show
     ]
-    scale = alt.Scale(domain=[*dict.fromkeys(frame["run"])], range=list(PALETTE))
+    scale = dict(domain=[*dict.fromkeys(frame["run"])], range=list(PALETTE))
     base = (
         alt.Chart(pd.DataFrame(rows, columns=["run", "step", "error", "value"]))
         .mark_line(strokeWidth=1.5)
         .encode(
-            x=alt.X("step:Q", title="Iteration", scale=alt.Scale(type="log", nice=False), axis=STEPS),
-            y=alt.Y("value:Q", title=None, scale=alt.Scale(type="log"), axis=alt.Axis(format="~e", tickCount=5)),
+            x=alt.X("step:Q", title="Iteration", scale=dict(type="log", nice=False), axis=STEPS),
+            y=alt.Y("value:Q", title=None, scale=dict(type="log"), axis=dict(format="~e", tickCount=5)),
             color=alt.Color("run:N", title=None, scale=scale, legend=legend(frame["run"])),
             opacity=fade(picked, 1.0),
             tooltip=[
@@ -95,8 +95,8 @@ def learning_curves(frame: pd.DataFrame, threshold: float) -> alt.HConcatChart:
     dashed = alt.StrokeDash(
         "error:N",
         title=None,
-        scale=alt.Scale(domain=["test", "validation", "threshold"], range=[[1, 0], [4, 3], [1, 3]]),
-        legend=alt.Legend(orient="bottom", symbolType="stroke"),
+        scale=dict(domain=["test", "validation", "threshold"], range=[[1, 0], [4, 3], [1, 3]]),
+        legend=dict(orient="bottom", symbolType="stroke"),
     )
     limit = (
         alt.Chart(pd.DataFrame([{"value": threshold, "error": "threshold"}]))
@@ -116,14 +116,14 @@ def weights(frame: pd.DataFrame) -> alt.VConcatChart:
     Args:
         frame: a row a weight: `array`, the name of the matrix, `output`, `input` and `weight`.
     """
-    scale = alt.Scale(scheme="blueorange", domain=[-1, 1], clamp=True)
+    scale = dict(scheme="blueorange", domain=[-1, 1], clamp=True)
     panels = []
     for name, part in frame.groupby("array", sort=False):
         inputs, outputs = part["input"].nunique(), part["output"].nunique()
         wide = inputs > WRITTEN
         base = alt.Chart(part).encode(
-            x=alt.X("input:O", title="Input", axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False)),
-            y=alt.Y("output:O", title="Output", axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False)),
+            x=alt.X("input:O", title="Input", axis=dict(labelAngle=0, labelOverlap=True, ticks=False)),
+            y=alt.Y("output:O", title="Output", axis=dict(labelAngle=0, labelOverlap=True, ticks=False)),
         )
         cells = base.mark_rect().encode(
             color=alt.Color("weight:Q", title="Weight", scale=scale),

@@ -84,7 +84,7 @@ _FRAME: dict[str, Any] = {
     "view": {"stroke": INK, "strokeOpacity": 0.15},
 }
 
-Chart = TypeVar("Chart", bound=alt.TopLevelMixin)
+Chart = TypeVar("Chart", bound=alt.SchemaBase)
 
 
 def styled(chart: Chart) -> Chart:
