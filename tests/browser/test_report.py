@@ -127,7 +127,7 @@ def test_a_run_can_be_picked(visit):
     page.wait_for_function("document.getElementById('run-curves').view.data('run_store').length")
     assert picked(page.locator("#run-curves"), "run") == [runs[1]]
     experiments = page.locator("#pick-experiment option")
-    page.get_by_label("Experiment").select_option(index=experiments.count() - 1)
+    page.get_by_label("Experiment", exact=True).select_option(index=experiments.count() - 1)
     page.locator("#run-records").locator("xpath=..").locator("summary").click()
     assert page.locator("#run-records tbody tr").count() > 1
     page.locator("#run-matrices").locator("xpath=..").locator("summary").click()
@@ -136,7 +136,7 @@ def test_a_run_can_be_picked(visit):
 
 def test_a_cell_leads_to_its_runs(visit):
     page = visit()
-    link = page.locator("#table-1 a[data-spec]").last
+    link = page.locator("#items a[data-spec]:visible").last
     spec = link.get_attribute("data-spec")
     link.click()
     page.locator("#run-weights svg").wait_for()
@@ -195,8 +195,8 @@ def test_accessibility(visit, scheme):
 def test_screenshots(visit, request, tmp_path, name, viewport, scheme):
     """With --golden they go to docs/, where the README shows them."""
     page = visit(viewport, scheme)
-    drawn(page, "hidden-size")
-    page.locator("#hidden-size").evaluate("section => section.scrollIntoView()")
+    drawn(page, "table-2")
+    page.locator("#table-2").evaluate("section => section.scrollIntoView()")
     folder = ROOT / "docs" if request.config.getoption("--golden") else tmp_path
     page.screenshot(path=folder / f"report-{name}.png")
     assert (folder / f"report-{name}.png").stat().st_size > 10_000
