@@ -213,6 +213,7 @@ def test_gate_is_that_of_the_last_layer_on_the_batch_of_the_record():
     assert run.best_gate == pytest.approx(float(gate), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_ten_parameters_are_learned():
     spec = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=20_000)
     runs = _run(spec, range(8))

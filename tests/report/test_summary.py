@@ -18,15 +18,11 @@ PUBLISHED = [experiment for experiment in EXPERIMENTS.values() if experiment.pub
 
 def solved(spec, seed, at, **changes):
     """A run that is below both thresholds from the given step on."""
-    return make_run(
-        spec, seed, **{"best_test": 1e-7, "solved_at_released": at, "solved_at_corrected": at} | changes
-    )
+    return make_run(spec, seed, **{"best_test": 1e-7, "solved_at_released": at, "solved_at_corrected": at} | changes)
 
 
 def failed(spec, seed, **changes):
-    return make_run(
-        spec, seed, **{"best_test": 1.0, "solved_at_released": -1, "solved_at_corrected": -1} | changes
-    )
+    return make_run(spec, seed, **{"best_test": 1.0, "solved_at_released": -1, "solved_at_corrected": -1} | changes)
 
 
 @pytest.fixture
