@@ -16,6 +16,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -105,7 +106,7 @@ class Lean:
 
 def spec_of(model: str, inputs: int = 100, hidden: int = 2) -> Spec:
     task = Arithmetic(operation="mul", input_size=inputs)
-    return Spec(task=task, model=MODELS[model], hidden_size=hidden, iterations=2**31)
+    return Spec(task=task, model=MODELS[model], hidden_size=hidden)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -114,56 +115,59 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def prepared(spec: Spec) -> tuple[RunState, float]:
-    """A run whose kernel is compiled, of the first seed that does not soon meet NaN; and the seconds to compile."""
-    took = 0.0
-    for seed in count():
-        run = RunState(spec, seed, Control())
-        took += seconds(lambda run=run: run.compile(lambda line: None))
-        run.train(3000)
-        if not run.judge.ended[0]:
-            return run, took
-    raise AssertionError
+class Timed:
+    """A stretch of a run after its first 3000 iterations, to be timed again and again; whole evaluations included.
 
+    It is the run of the first seed that does not meet NaN there.
+    """
 
-def cpu_time(run: RunState, thousands: int) -> float:
-    """Seconds an iteration, over whole thousands of them, so that evaluations have their share."""
-    iterations = 1000 * thousands
-    took = seconds(lambda: run.train(run.step + iterations)) / iterations
-    if run.judge.ended[0]:
-        raise RuntimeError(f"{run.spec.model.name} met NaN, so that its time means nothing")
-    return took
+    def __init__(self, spec: Spec, thousands: int) -> None:
+        self.spec, self.iterations = spec, 1000 * thousands
+        self.compilation = 0.0
+        for self.seed in count():
+            run = RunState(spec, self.seed, Control())
+            self.compilation += seconds(lambda run=run: run.compile(lambda line: None))
+            run.train(3000)
+            self.state = {name: array.copy() for name, array in run.state().items()}
+            run.train(3000 + self.iterations)
+            if not run.judge.ended[0]:
+                break
+
+    def seconds(self) -> float:
+        """Seconds an iteration."""
+        run = RunState(self.spec, self.seed, Control(resume=lambda spec, seed: self.state))
+        return seconds(lambda: run.train(run.step + self.iterations)) / self.iterations
 
 
 def compare(model: str, turns: int, thousands: int) -> tuple[float, float, float]:
     """Microseconds an iteration of torch and of the engine, and seconds of compilation."""
     spec = spec_of(model)
     lean = Lean(spec)
-    run, compilation = prepared(spec)
+    timed = Timed(spec, thousands)
     lean.train(50)
     theirs, evaluation, ours = [], [], []
     for _ in range(turns):
         theirs.append(seconds(lambda: lean.train(200)) / 200)
         evaluation.append(seconds(lean.evaluate) / spec.evaluate_every)
-        ours.append(cpu_time(run, thousands))
+        ours.append(timed.seconds())
     torch_s = statistics.median(theirs) + statistics.median(evaluation)
-    return torch_s * 1e6, statistics.median(ours) * 1e6, compilation
+    return torch_s * 1e6, statistics.median(ours) * 1e6, timed.compilation
 
 
 def growth(specs: list[Spec], turns: int) -> list[float]:
     """Microseconds an iteration of each spec."""
-    runs = [prepared(spec)[0] for spec in specs]
-    times: list[list[float]] = [[] for _ in runs]
+    stretches = [Timed(spec, 2) for spec in specs]
+    times: list[list[float]] = [[] for _ in stretches]
     for _ in range(turns):
-        for run, found in zip(runs, times, strict=True):
-            found.append(cpu_time(run, 2))
+        for timed, found in zip(stretches, times, strict=True):
+            found.append(timed.seconds())
     return [statistics.median(found) * 1e6 for found in times]
 
 
 def cores(iterations: int, cores: list[int]) -> dict[int, float]:
     """Seconds that sixteen runs take on one and on two cores."""
     spec = spec_of("NMU")
-    job = Job(Spec(task=spec.task, model=spec.model, iterations=iterations), tuple(range(16)))
+    job = Job(replace(spec, iterations=iterations), tuple(range(16)))
     took = {}
     for used in (1, 2):
         os.sched_setaffinity(0, cores[:used])
@@ -171,11 +175,10 @@ def cores(iterations: int, cores: list[int]) -> dict[int, float]:
     return took
 
 
-def memory(spec: Spec) -> tuple[float, float]:
-    """Megabytes of a run, and of the inputs that all runs share."""
+def memory(spec: Spec) -> float:
+    """Megabytes of a run."""
     arrays = RunState(spec, 0, Control()).arrays
-    shared = arrays.pop("inputs").nbytes
-    return sum(a.nbytes for a in arrays.values()) / 1e6, shared / 1e6
+    return sum(a.nbytes for a in arrays.values()) / 1e6
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
@@ -269,12 +272,9 @@ def main() -> None:
     if len(allowed) > 1:
         took = cores(40_000 if options.quick else 400_000, allowed)
         sections.append(f"Two cores do the work of one {took[1] / took[2]:.2f} times as fast (sixteen runs).")
-    own, shared = memory(spec_of("NMU"))
-    own_wide, shared_wide = memory(spec_of("NALU", 300, 10))
     sections.append(
-        f"Memory of a run in flight: {own:.1f} MB for the default problem, {own_wide:.1f} MB for a NALU of 300 inputs "
-        f"and 10 hidden units; the inputs of the two fixed sets, which all runs share, take {shared:.0f} and "
-        f"{shared_wide:.0f} MB."
+        f"Memory of a run in flight: {memory(spec_of('NMU')):.1f} MB for the default problem, "
+        f"{memory(spec_of('NALU', 300, 10)):.1f} MB for a NALU of 300 inputs and 10 hidden units."
     )
     text = "\n\n".join(sections) + "\n"
     print(text)

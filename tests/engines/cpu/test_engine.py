@@ -8,9 +8,10 @@ import pytest
 
 from arithmos.engines.contract import NEVER, Control, Job, curve_records
 from arithmos.engines.cpu import CpuEngine
-from arithmos.engines.cpu import run as run_module
 from arithmos.engines.cpu.kernel import source
-from arithmos.engines.cpu.run import RunState, blocks, program_of
+from arithmos.engines.cpu.memory import LINE, blocks
+from arithmos.engines.cpu.philox import lane_rows
+from arithmos.engines.cpu.run import RunState, program_of
 from arithmos.spec import MODELS, Layer, Model, Spec
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic
 
@@ -155,22 +156,25 @@ def test_threads_must_be_positive():
 
 
 def test_a_run_in_flight_takes_little_memory():
-    """Beside the inputs of the two fixed sets, which all runs share."""
     widest = Spec(task=Arithmetic(operation="mul", input_size=300), model=MODELS["NALU"], hidden_size=10)
     arrays = RunState(widest, 0, Control()).arrays
-    assert sum(a.nbytes for name, a in arrays.items() if name != "inputs") < 20e6
+    assert sum(a.nbytes for a in arrays.values()) < 20e6
 
 
 def test_blocks_are_filled_up_with_the_last_row():
     x = np.arange(140, dtype=np.float32).reshape(70, 2)
-    made = blocks(x, x[:3])
-    assert made.shape == (3, 2, 64)
-    np.testing.assert_array_equal(made.swapaxes(1, 2).reshape(-1, 2)[:70], x)
-    np.testing.assert_array_equal(made[1, :, 6:], np.repeat(x[[69]].T, 58, axis=1))
-    np.testing.assert_array_equal(made[2, :, 2:], np.repeat(x[[2]].T, 62, axis=1))
+    made = blocks(x, x[:3]).swapaxes(1, 2)
+    assert made.shape == (3, 64, 2)
+    by_row = np.concatenate(
+        [made[:2].reshape(-1, 2)[np.argsort(lane_rows(70).ravel())], made[2][np.argsort(lane_rows(3)[0])]]
+    )
+    np.testing.assert_array_equal(by_row[:70], x)
+    np.testing.assert_array_equal(by_row[70:128], np.repeat(x[[69]], 58, axis=0))
+    np.testing.assert_array_equal(by_row[128:131], x[:3])
+    np.testing.assert_array_equal(by_row[131:], np.repeat(x[[2]], 61, axis=0))
 
 
 def test_arrays_begin_on_a_cache_line():
     arrays = RunState(SPEC, 0, Control()).arrays
-    for name in ("x", "inputs", "targets", "tables", "p", "g", "layer0_parts"):
-        assert arrays[name].ctypes.data % run_module.LINE == 0, name
+    for name in ("x", "targets", "tables", "p", "g", "layer0_parts"):
+        assert arrays[name].ctypes.data % LINE == 0, name

@@ -13,8 +13,8 @@ from numpy.testing import assert_array_equal
 from arithmos.engines.cpu import maps
 from arithmos.engines.cpu._compile import LANES
 from arithmos.engines.cpu.kernel import error_gradient
+from arithmos.engines.cpu.memory import make_scratch
 from arithmos.engines.cpu.program import write
-from arithmos.engines.cpu.run import make_scratch
 from arithmos.nn._init import GlorotUniform
 from arithmos.nn._layer import sparsity
 from arithmos.nn._parts import EPSILON, Clamp, ExpLog, Free, Gate, Leaf, Product, Sigmoid, Sum, TanhSigmoid

@@ -28,7 +28,7 @@ class CpuEngine:
         >>> from arithmos.spec import MODELS, Spec
         >>> from arithmos.tasks import TEN_PARAMETERS
         >>> spec = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=20_000)
-        >>> [run] = CpuEngine().run([Job(spec, (0,))])
+        >>> [run] = CpuEngine().run([Job(spec, (2,))])
         >>> run.records, run.solved_at_corrected
         (21, 14000)
     """

@@ -178,8 +178,11 @@ def _before(w, o, x, rows):
 
 
 @compiled
-def add_product_weight_gradient(w, x, dz, rows, outs, dw):
-    """The gradient of a factor is the product of those before it and those behind it, right with zeros among them."""
+def add_product_gradients(w, x, dz, rows, outs, dw, dx):
+    """The gradient of a factor is the product of those before it and those behind it, right with zeros among them.
+
+    dx has no rows if nobody asks for it.
+    """
     apart()
     n = rows.shape[0]
     for o in range(dz.shape[0]):
@@ -189,23 +192,14 @@ def add_product_weight_gradient(w, x, dz, rows, outs, dw):
         for i in range(n - 1, -1, -1):
             w0 = w[o * n + i]
             s = ZERO
-            for b in range(LANES):
-                s += rows[i, b] * outs[o, b] * (x[i, b] - ONE)
-                outs[o, b] *= w0 * x[i, b] + (ONE - w0)
+            if dx.shape[0] == 0:
+                for b in range(LANES):
+                    s += rows[i, b] * outs[o, b] * (x[i, b] - ONE)
+                    outs[o, b] *= w0 * x[i, b] + (ONE - w0)
+            else:
+                for b in range(LANES):
+                    d = rows[i, b] * outs[o, b]
+                    s += d * (x[i, b] - ONE)
+                    dx[i, b] += d * w0
+                    outs[o, b] *= w0 * x[i, b] + (ONE - w0)
             dw[o * n + i] += s
-
-
-@compiled
-def add_product_input_gradient(w, x, dz, rows, outs, dx):
-    """Likewise, for the inputs."""
-    apart()
-    n = rows.shape[0]
-    for o in range(dz.shape[0]):
-        _before(w, o, x, rows)
-        for b in range(LANES):
-            outs[o, b] = dz[o, b]
-        for i in range(n - 1, -1, -1):
-            w0 = w[o * n + i]
-            for b in range(LANES):
-                dx[i, b] += rows[i, b] * outs[o, b] * w0
-                outs[o, b] *= w0 * x[i, b] + (ONE - w0)

@@ -1,4 +1,4 @@
-"""The batch of an iteration: inputs from the random stream and their targets, or rows of data at hand."""
+"""Blocks of observations: inputs from a random stream and their targets, or rows of data at hand."""
 
 import numpy as np
 
@@ -7,7 +7,14 @@ from . import philox
 from ._compile import LANES, apart, compiled
 
 MUL, DIV, ADD, SUB, ROOT, SQUARED = (list(OPERATIONS).index(o) for o in ("mul", "div", "add", "sub", "root", "squared"))
+UNIT, INTERVAL, TWO_PARTS, ROWS = range(4)
+"""Where inputs come from: U[1, 2), another interval, a range of two parts, or rows of data at hand."""
+
+MOST_BITS = 512
+"""Numbers of U[1, 2) whose upper 23 bits can be summed in 32."""
+
 S32 = np.uint64(32)
+ONE_BITS, NONE = np.uint32(0x3F800000), np.uint32(0)
 
 
 @compiled
@@ -25,6 +32,33 @@ def _add_rows(x, sums):
         for b in range(LANES):
             pair = np.float64(x[i, b]) + np.float64(x[i + 1, b])
             sums[b] += pair + (np.float64(x[i + 2, b]) + np.float64(x[i + 3, b]))
+
+
+@compiled
+def _add_bits(x_bits, bits, sums):
+    """The same sums for numbers of U[1, 2), from their bits: half the work."""
+    apart()
+    n = x_bits.shape[0]
+    rest = n % 4
+    for b in range(LANES):
+        bits[b] = NONE
+    for i in range(rest):
+        for b in range(LANES):
+            bits[b] += x_bits[i, b] - ONE_BITS
+    for i in range(rest, n, 4):
+        for b in range(LANES):
+            bits[b] += (x_bits[i, b] + x_bits[i + 1, b]) + (x_bits[i + 2, b] + x_bits[i + 3, b])
+    ones = np.uint32(n - rest) * ONE_BITS
+    for b in range(LANES):
+        sums[b] = n + np.float64(np.uint32(bits[b] - ones)) * 2.0**-23
+
+
+@compiled
+def _add_subset(subset, mode, x, x_bits, bits, sums):
+    if mode == UNIT:
+        _add_bits(x_bits[subset[0] : subset[1]], bits, sums)
+    else:
+        _add_rows(x[subset[0] : subset[1]], sums)
 
 
 @compiled
@@ -59,12 +93,12 @@ def _finish(operation, total, t):
 
 
 @compiled
-def target(subsets, operation, x, sums, t):
-    """The targets t `[1, lanes]` of inputs x of the arithmetic task; sums `[2, lanes]` is scratch."""
-    _add_rows(x[subsets[0, 0] : subsets[0, 1]], sums[0])
+def target(subsets, operation, mode, x, x_bits, bits, sums, t):
+    """The targets t `[1, lanes]` of inputs x of the arithmetic task; bits and sums are scratch."""
+    _add_subset(subsets[0], mode, x, x_bits, bits, sums[0])
     if operation != ROOT and operation != SQUARED:
         for k in range(1, subsets.shape[0]):
-            _add_rows(x[subsets[k, 0] : subsets[k, 1]], sums[1])
+            _add_subset(subsets[k], mode, x, x_bits, bits, sums[1])
             _combine(operation, sums[0], sums[1])
     _finish(operation, sums[0], t)
 
@@ -81,26 +115,30 @@ def pick_rows(half_words, inputs, targets, x, t):
 
 
 @compiled
-def draw(
-    step, keys, table, half_word, third, unit, low, width, x_words, words, half_words, subsets, operation,
-    row_inputs, row_targets, sums, x, t,
-):  # fmt: skip
-    """Inputs x `[i, lanes]` and targets t `[o, lanes]` of a block of the batch of one iteration.
+def draw_inputs(step, mode, keys, table, half_word, third, low, width, x_words, words, half_words, x):
+    """Inputs x `[i, lanes]` of a block; of rows, only the words that choose them.
 
     Args:
-        table: what the generator knows of the block's rows; keys, half_word and third: see `philox.words`.
-        unit: the range is one interval, to which U[1, 2) can be moved.
+        step: the iteration.
+        mode: where inputs come from.
+        keys, table, half_word, third: see `philox.words`.
         low, width: of the one or two parts of the range.
-        x_words, words, half_words: the memory of x, and memory for words, as 64 and as 32 bits.
-        subsets, operation: of the arithmetic task; there are no subsets if the observations are rows.
+        x_words: the memory of x.
+        words, half_words: memory for words that do not become inputs as they are, of 64 and of 32 bits.
     """
     philox.begin_step(table, keys, step, third)
-    philox.words(table, keys, step, third, half_word, unit, x_words if unit else words)
-    if subsets.shape[0] == 0:
-        pick_rows(half_words, row_inputs, row_targets, x, t)
-    else:
-        if not unit:
-            philox.choose(half_words, low, width, x)
-        elif low[0] != width[0] or low[0] != np.float32(1):
-            philox.scale(x, low[0], width[0])
-        target(subsets, operation, x, sums, t)
+    at_once = mode in (UNIT, INTERVAL)
+    philox.words(table, keys, step, third, half_word, at_once, x_words if at_once else words)
+    if mode == INTERVAL:
+        philox.scale(x, low[0], width[0])
+    elif mode == TWO_PARTS:
+        philox.choose(half_words, low, width, x)
+
+
+@compiled
+def copy_rows(rows, x):
+    """The inputs of a block at hand."""
+    apart()
+    for i in range(rows.shape[0]):
+        for b in range(LANES):
+            x[i, b] = rows[i, b]

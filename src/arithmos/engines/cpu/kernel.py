@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from ..contract import NEVER
 from ._compile import LANES, TABLE_COLUMNS, apart, array_at, compiled, wide
 from .activations import sum_gate
-from .batch import draw
+from .batch import ROWS, copy_rows, draw_inputs, pick_rows, target
 from .maps import sparsity_error
 from .program import Program
 
 ZERO = np.float32(0)
+HALF = LANES // 2
 
 
 class Setting(NamedTuple):
@@ -28,7 +29,6 @@ class Setting(NamedTuple):
     evaluate_every: int
     batch: np.float32  # observations · outputs
     half_word: np.uint64
-    unit: bool
     operation: int
     validation_blocks: int
     validation_size: int
@@ -52,22 +52,27 @@ def error_gradient(y, t, share, dy):
 
 
 @compiled
-def squared_error(y, t, lanes):
-    """The sum of squared errors over the first lanes, in float64."""
+def squared_error(y, t, rows):
+    """The sum of squared errors over the lanes of the first rows, in float64."""
     total = 0.0
     for o in range(y.shape[0]):
-        for b in range(lanes):
+        for b in range(LANES):
             d = np.float64(y[o, b] - t[o, b])
-            total += d * d
+            total += d * d if b // 2 + b % 2 * HALF < rows else 0.0
     return total
 
 
 @compiled
-def adam(step, lr, beta1, beta2, eps, g, p, m, v):
-    """One step of Adam, its operations in the order of torch's; corrections in float64."""
+def corrections(step, lr, beta1, beta2):
+    """Adam's step size and the root of its second correction, and whether they stay so for good."""
+    rest1, rest2 = 1.0 - beta1 ** np.float64(step + 1), 1.0 - beta2 ** np.float64(step + 1)
+    return np.float32(lr / rest1), np.float32(np.sqrt(rest2)), rest1 == 1.0 and rest2 == 1.0
+
+
+@compiled
+def adam(step_size, correction, beta1, beta2, eps, g, p, m, v):
+    """One step of Adam, its operations in the order of torch's."""
     apart()
-    step_size = np.float32(lr / (1.0 - beta1 ** (step + 1)))
-    correction = np.float32(np.sqrt(1.0 - beta2 ** (step + 1)))
     share1, share2 = np.float32(1.0 - beta1), np.float32(1.0 - beta2)
     keep2, small = np.float32(beta2), np.float32(eps)
     for i in range(p.size):
@@ -119,12 +124,14 @@ ARRAYS: dict[str, tuple[str, int]] = {
     "records": ("int64", 1), "ended": ("uint8", 1), "best_step": ("int64", 1), "best": ("float32", 1),
     "best_parameters": ("float32", 1), "last": ("float32", 1), "solved_at": ("int64", 1), "curve": ("float32", 2),
     # what stays the same for a run
-    "keys": ("uint64", 2), "tables": ("uint64", 3), "share": ("float32", 2), "low": ("float32", 1),
-    "width": ("float32", 1), "subsets": ("int64", 2), "row_inputs": ("float32", 2), "row_targets": ("float32", 2),
+    "keys": ("uint64", 2), "tables": ("uint64", 3), "share": ("float32", 2), "subsets": ("int64", 2),
+    "row_inputs": ("float32", 2), "row_targets": ("float32", 2), "shared_keys": ("uint64", 2),
+    "shared_tables": ("uint64", 3), "modes": ("int64", 1), "lows": ("float32", 2), "widths": ("float32", 2),
     "inputs": ("float32", 3), "targets": ("float32", 3), "thresholds": ("float32", 1), "places": ("int64", 1),
     # scratch
-    "x": ("float32", 2), "x_words": ("uint64", 2), "words": ("uint64", 2), "half_words": ("uint32", 2),
-    "third": ("uint64", 1), "sums": ("float64", 2), "t": ("float32", 2),
+    "x": ("float32", 2), "x_words": ("uint64", 2), "x_bits": ("uint32", 2), "words": ("uint64", 2),
+    "half_words": ("uint32", 2), "third": ("uint64", 2), "bits": ("uint32", 1), "sums": ("float64", 2),
+    "t": ("float32", 2),
 }  # fmt: skip
 """Types and dimensions of the arrays that every kernel has, beside those of its program."""
 
@@ -132,7 +139,8 @@ TEMPLATE = """\
 def kernel(table, setting, begin, end):
     wide()
     {arrays}
-    validation = test = gate = ZERO
+    validation = test = gate = step_size = correction = ZERO
+    settled = False
     for step in range(begin, end):
         {weigh}
         recording = step % setting.evaluate_every == 0
@@ -142,20 +150,32 @@ def kernel(table, setting, begin, end):
                 return step
             total = total_validation = 0.0
             size = setting.validation_size
-            for block in range(inputs.shape[0]):
+            for block in range(targets.shape[0]):
+                kind = 1 + int(block >= setting.validation_blocks)
                 if block == setting.validation_blocks:
                     total_validation, total = total, 0.0
                     size = setting.validation_blocks * LANES + setting.test_size
-                {forward_block}
-                total += squared_error(y, targets[block], min(LANES, size - block * LANES))
+                if modes[kind] == ROWS:
+                    copy_rows(inputs[block], x)
+                else:
+                    draw_inputs(
+                        0, modes[kind], shared_keys, shared_tables[block], setting.half_word, third, lows[kind],
+                        widths[kind], x_words, words, half_words, x,
+                    )
+                {forward}
+                total += squared_error(y, targets[block], size - block * LANES)
             validation = float32(total_validation / (setting.validation_size * y.shape[0]))
             test = float32(total / (setting.test_size * y.shape[0]))
         gate = ZERO
         for block in range(tables.shape[0]):
-            draw(
-                step, keys, tables[block], setting.half_word, third, setting.unit, low, width, x_words, words,
-                half_words, subsets, setting.operation, row_inputs, row_targets, sums, x, t,
+            draw_inputs(
+                step, modes[0], keys, tables[block], setting.half_word, third, lows[0], widths[0], x_words, words,
+                half_words, x,
             )
+            if modes[0] == ROWS:
+                pick_rows(half_words, row_inputs, row_targets, x, t)
+            else:
+                target(subsets, setting.operation, modes[0], x, x_bits, bits, sums, t)
             {forward}
             {gate}
             error_gradient(y, t, share[block], dy)
@@ -171,7 +191,9 @@ def kernel(table, setting, begin, end):
         strength = strength_at(step, setting.strength, setting.start, setting.end)
         if strength > 0:
             {regularize}
-        adam(step, setting.lr, setting.beta1, setting.beta2, setting.eps, g, p, m, v)
+        if not settled:
+            step_size, correction, settled = corrections(step, setting.lr, setting.beta1, setting.beta2)
+        adam(step_size, correction, setting.beta1, setting.beta2, setting.eps, g, p, m, v)
         {project}
     return end
 """
@@ -191,13 +213,9 @@ def source(program: Program) -> str:
         for row, (name, (dtype, ndim)) in enumerate(array_types(program).items())
     ]
     gate = f"gate += sum_gate({program.gate}, share[block])" if program.gate else "gate = float32(nan)"
-    forward_block = [
-        line.replace("(x,", "(inputs[block],").replace(" x,", " inputs[block],") for line in program.forward
-    ]
     pieces = {
         "arrays": arrays,
         "weigh": program.weigh,
-        "forward_block": forward_block,
         "forward": program.forward,
         "gate": [gate],
         "backward": program.backward,
@@ -210,7 +228,7 @@ def source(program: Program) -> str:
         name = line.strip().strip("{}")
         indent = line[: len(line) - len(line.lstrip())]
         lines += [indent + piece for piece in pieces[name]] if name in pieces else [line]
-    sparsity = f"max({', '.join(f'sparsity_error({w})' for w in program.sparsity)})"
+    sparsity = f"max(ZERO, {', '.join(f'sparsity_error({w})' for w in program.sparsity)})"
     return "\n".join(lines).replace("{sparsity}", sparsity) + "\n"
 
 
@@ -243,15 +261,15 @@ class Kernel:
 
 _KERNELS: dict[str, Kernel] = {}
 
+_FUNCTIONS = (
+    array_at, wide, draw_inputs, copy_rows, pick_rows, target, error_gradient, squared_error, adam, corrections,
+    strength_at, any_nan, observe, sum_gate, sparsity_error,
+)  # fmt: skip
 _NAMES = {
-    **{
-        f.__name__: f
-        for f in (array_at, wide, draw, error_gradient, squared_error, adam, strength_at, any_nan, observe)
-    },
+    **{function.__name__: function for function in _FUNCTIONS},
     **{name: getattr(np, name) for name in ("float32", "float64", "int64", "uint8", "uint32", "uint64", "inf", "nan")},
-    "sum_gate": sum_gate,
-    "sparsity_error": sparsity_error,
     "LANES": LANES,
+    "ROWS": ROWS,
     "ZERO": ZERO,
 }
 

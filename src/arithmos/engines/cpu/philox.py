@@ -21,39 +21,44 @@ S9_32, ONE_BITS, LOWEST_BIT = np.uint32(9), np.uint32(0x3F800000), np.uint32(1)
 ONE = np.float32(1)
 
 
-def round_keys(seed: int) -> NDArray[np.uint64]:
+def round_keys(key: tuple[int, int]) -> NDArray[np.uint64]:
     """The two key words of each round, `[2, rounds]`."""
-    key = np.array([[seed], [philox.RUN]], np.uint64)
-    return (key + np.outer(philox.INCREMENTS, range(philox.ROUNDS)).astype(np.uint64)) & LOW
+    first = np.array(key, np.uint64)[:, None]
+    return (first + np.outer(philox.INCREMENTS, range(philox.ROUNDS)).astype(np.uint64)) & LOW
 
 
-def row_tables(seed: int, stream: int, batch_size: int) -> NDArray[np.uint64]:
-    """What rounds one to three know of the rows alone, `[blocks, 3, lanes]`; rows beyond the batch repeat its last."""
-    rows = np.minimum(np.arange(-(-batch_size // LANES) * LANES), batch_size - 1).astype(np.uint64)
-    keys = round_keys(seed)
+def row_tables(key: tuple[int, int], stream: int, size: int) -> NDArray[np.uint64]:
+    """What rounds one to three know of the rows alone, `[blocks, 3, lanes]`; rows beyond `size` repeat the last."""
+    rows = np.minimum(np.arange(-(-size // LANES) * LANES), size - 1).astype(np.uint64)
+    keys = round_keys(key)
     p0 = rows * M0
     p1 = ((p0 >> S32) ^ np.uint64(stream) ^ keys[1, 0]) * M1
     tables = np.stack([p0 & LOW, (p1 & LOW) ^ keys[0, 2], p1 >> S32])
     return np.ascontiguousarray(tables.reshape(3, -1, LANES).swapaxes(0, 1))
 
 
-def lane_rows(batch_size: int) -> NDArray[np.int64]:
-    """The row of each lane, `[blocks, lanes]`; those at `batch_size` and beyond are padding."""
-    blocks = -(-batch_size // LANES)
+def lane_rows(size: int) -> NDArray[np.int64]:
+    """The row of each lane, `[blocks, lanes]`; those at `size` and beyond are padding."""
+    blocks = -(-size // LANES)
     return np.arange(blocks * LANES).reshape(blocks, 2, HALF).swapaxes(1, 2).reshape(blocks, LANES)
 
 
 @compiled
 def begin_step(table, keys, step, third):
-    """The first product of round three for every row of a block, which all columns share: third `[lanes]`."""
+    """The first product of round three for every row of a block, which all columns share, and its upper half.
+
+    third is `[2, lanes]`.
+    """
     apart()
     scalar = ((np.uint64(step) * M1) & LOW) ^ keys[0, 1]
     for i in range(LANES):
-        third[i] = ((table[2, i] ^ scalar) & LOW) * M0
+        product = ((table[2, i] ^ scalar) & LOW) * M0
+        third[0, i] = product
+        third[1, i] = product >> S32
 
 
 @compiled
-def _rounds(row3, row1, third, s2, s3, keys):
+def _rounds(row3, row1, third, third_high, s2, s3, keys):
     """Rounds three to six, and the products of round seven.
 
     The upper halves of c hold rubbish, which no product sees.
@@ -61,7 +66,7 @@ def _rounds(row3, row1, third, s2, s3, keys):
     p1 = ((row3 ^ s2) & LOW) * M1
     c0 = (p1 >> S32) ^ row1
     c1 = p1
-    c2 = (third >> S32) ^ s3
+    c2 = third_high ^ s3
     c3 = third
     for r in range(3, 6):
         p0 = (c0 & LOW) * M0
@@ -88,9 +93,9 @@ def words(table, keys, step, third, half, unit, out):
         s2 = (p0 >> S32) ^ keys[1, 1]
         s3 = (p0 & LOW) ^ keys[1, 2]
         for i in range(HALF):
-            a0, a1, ac1, ac3 = _rounds(table[0, i], table[1, i], third[i], s2, s3, keys)
+            a0, a1, ac1, ac3 = _rounds(table[0, i], table[1, i], third[0, i], third[1, i], s2, s3, keys)
             j = i + HALF
-            b0, b1, bc1, bc3 = _rounds(table[0, j], table[1, j], third[j], s2, s3, keys)
+            b0, b1, bc1, bc3 = _rounds(table[0, j], table[1, j], third[0, j], third[1, j], s2, s3, keys)
             w0 = ((((a1 >> S32) ^ ac1) & LOW) | ((b1 ^ (bc1 << half)) & HIGH)) ^ k0
             w1 = (a1 & LOW) | (b1 << half)
             w2 = ((((a0 >> S32) ^ ac3) & LOW) | ((b0 ^ (bc3 << half)) & HIGH)) ^ k1

@@ -181,9 +181,8 @@ def _aggregate(program: Program, leaf: Leaf, at: Place, w: str, dw: str, a: str,
     rows, outs = array(f"{at.name}_rows", at.i, LANES), array(f"{at.name}_outs", at.o, LANES)
     if isinstance(leaf.aggregation, Product):
         forward.append(call(aggregations.product, w, at.x, a))
-        backward.append(call(aggregations.add_product_weight_gradient, w, at.x, da, rows, outs, dw))
-        if at.dx:
-            backward.append(call(aggregations.add_product_input_gradient, w, at.x, da, rows, outs, at.dx))
+        dx = at.dx or array(f"{at.name}_no_dx", 0, LANES)
+        backward.append(call(aggregations.add_product_gradients, w, at.x, da, rows, outs, dw, dx))
         return
     forward += [
         call(aggregations.log_inputs, at.x, rows),
