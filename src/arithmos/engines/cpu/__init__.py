@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
+from ...nn._parts import Parts
 from ...spec import Spec
 from ..contract import NO_CONTROL, Control, Job, Run
 from .run import RunState
@@ -50,7 +51,10 @@ class CpuEngine:
         for job in jobs:
             if (reason := self.refuses(job.spec)) is not None:
                 raise ValueError(f"the cpu engine cannot run this: {reason}")
-        todo = ((job.spec, seed) for job in jobs for seed in job.seeds)
+        kernels: dict[tuple[Parts | None, ...], tuple[Spec, int]] = {}
+        for job in jobs:
+            if job.seeds:
+                kernels.setdefault(job.spec.parts, (job.spec, job.seeds[0]))
         events: SimpleQueue[int | RunState | BaseException] = SimpleQueue()
         stop = threading.Event()
         flying: set[RunState] = set()
@@ -63,13 +67,20 @@ class CpuEngine:
             except BaseException as error:
                 events.put(error)
 
-        with ThreadPoolExecutor(self.threads) as pool:
+        with ThreadPoolExecutor(1) as compiler, ThreadPoolExecutor(self.threads) as pool:
+            # A kernel is compiled while the runs of those before it train.
+            compiled = {
+                parts: compiler.submit(lambda first: RunState(*first, NO_CONTROL).compile(control.say), first)
+                for parts, first in kernels.items()
+            }
+            todo = ((job.spec, seed, compiled[job.spec.parts]) for job in jobs for seed in job.seeds)
             try:
                 while not control.stopped():
                     # More than there are threads, so that none waits while the caller looks at a finished run.
                     while len(flying) < 2 * self.threads and (following := next(todo, None)) is not None:
-                        run = RunState(*following, control)
-                        run.compile(control.say)
+                        spec, seed, kernel = following
+                        run = RunState(spec, seed, control)
+                        kernel.result()
                         flying.add(run)
                         pool.submit(train, run)
                     if not flying:
@@ -85,6 +96,7 @@ class CpuEngine:
                         control.advance(event)
             finally:
                 stop.set()
+                compiler.shutdown(cancel_futures=True)
                 pool.shutdown(cancel_futures=True)
                 while not events.empty():
                     if isinstance(event := events.get(), int):
