@@ -29,7 +29,7 @@ _ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
 
 
 class _Training(nn.Module):
-    """Mean squared error of a network, the sparsity of its weights, and the gate of its last layer."""
+    """Mean squared error of a network, and the sparsity of its weights where that is asked for."""
 
     def __init__(self, network: nn.Sequential) -> None:
         super().__init__()
