@@ -3,7 +3,7 @@
 import pytest
 
 from arithmos import bench
-from arithmos.experiments import FIGURES
+from arithmos.experiments import EXPERIMENTS, FIGURES
 from arithmos.report.draw import draw, save
 from arithmos.store import Store
 
@@ -11,7 +11,7 @@ from arithmos.store import Store
 @pytest.mark.slow
 def test_every_name_from_nothing_to_figure(tmp_path):
     store = Store(tmp_path / "runs")
-    experiments = bench.select([name for name in FIGURES if name in bench.EXPERIMENTS], seeds=2, iterations=2000)
+    experiments = bench.select([name for name in FIGURES if name in EXPERIMENTS], seeds=2, iterations=2000)
     outcome = bench.run(experiments, engine="cpu", store=store)
     assert outcome.left == 0
     drawn = {experiment.name: experiment for experiment in experiments}

@@ -1,0 +1,17 @@
+"""The bench: run experiments into a store, and see a unit of one's own beside the published ones.
+
+Every verb of the command line has its twin here.
+"""
+
+from ._compare import compare as compare
+from ._plan import Plan as Plan
+from ._plan import catalogue as catalogue
+from ._plan import clock as clock
+from ._plan import estimate as estimate
+from ._plan import plan as plan
+from ._plan import select as select
+from ._run import Outcome as Outcome
+from ._run import Progress as Progress
+from ._run import Silent as Silent
+from ._run import interruptible as interruptible
+from ._run import run as run

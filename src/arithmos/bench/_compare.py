@@ -1,0 +1,62 @@
+"""A unit of one's own beside the published models."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from ..experiments import Experiment
+from ..nn._unit import Unit
+from ..spec import MODELS, Layer, Spec, as_unit
+from ..store import Store
+from ..tasks import Arithmetic
+from ._run import Progress, run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def compare(
+    unit: Unit | type[nn.Module],
+    *,
+    first: str = "NAU",
+    task: str | Arithmetic = "mul",
+    seeds: int = 100,
+    iterations: int = 5_000_000,
+    models: Sequence[str] | None = None,
+    engine: str = "auto",
+    store: str | Path | Store = "runs",
+    progress: Progress | None = None,
+) -> "pd.DataFrame":
+    """A unit of one's own beside the published models, on the same task: a table with a row a model.
+
+    Args:
+        unit: a layer class, or a `Unit`.
+        first: the unit of the first layer; the own one is the second.
+        task: an operation, with the paper's defaults, or a task.
+        seeds: how many seeds.
+        iterations: the last iteration.
+        models: names of the models beside it; all of the paper's unless told.
+        engine: as in `run`; a unit without `parts` runs on the torch engine.
+        store: as in `run`.
+        progress: as in `run`.
+    """
+    from ..report.summary import summarize
+
+    own = as_unit(unit)
+    name = f"{first}>{own.name}"
+    problem = Arithmetic(operation=task) if isinstance(task, str) else task  # type: ignore[arg-type]
+    mine = dataclasses.replace(MODELS["NMU"], name=name, label=name, layers=(Layer(first), Layer(own)))
+    others = [MODELS[m] for m in (list(MODELS)[:11] if models is None else models)]
+    experiment = Experiment(
+        name=name,
+        item="",
+        title=f"{own.label} beside the published models",
+        specs=tuple(Spec(task=problem, model=m, iterations=iterations) for m in (mine, *others)),
+        seeds=seeds,
+    )
+    store = store if isinstance(store, Store) else Store(store)
+    run([experiment], engine=engine, store=store, progress=progress)
+    return summarize(store, experiment)

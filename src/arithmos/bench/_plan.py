@@ -1,0 +1,147 @@
+"""What of some experiments is left to run, on which engine, and for how long."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from ..engines import ENGINES, Engine, Engines, Job
+from ..engines.cost import Clock
+from ..experiments import EXPERIMENTS, SURFACES, Experiment
+from ..nn import UNITS
+from ..spec import Model, Spec, model
+from ..store import Store
+from ..tasks import TEN_PARAMETERS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is left to run: jobs by engine."""
+
+    runs: int
+    jobs: tuple[tuple[Engine, tuple[Job, ...]], ...]
+
+    @property
+    def missing(self) -> int:
+        """Runs to be made."""
+        return sum(len(job.seeds) for _, jobs in self.jobs for job in jobs)
+
+    @property
+    def iterations(self) -> int:
+        """Iterations to be made."""
+        return sum((job.spec.iterations + 1) * len(job.seeds) for _, jobs in self.jobs for job in jobs)
+
+
+def select(
+    experiments: Sequence[str | Experiment],
+    *,
+    models: Collection[str | Model] | None = None,
+    operations: Collection[str] | None = None,
+    seeds: int | None = None,
+    iterations: int | None = None,
+) -> list[Experiment]:
+    """Experiments by name, or parts of them."""
+    parts = []
+    for name in experiments:
+        if isinstance(name, str) and name in SURFACES:
+            raise KeyError(f"{name} has no runs; `arithmos figure {name}` draws it")
+        experiment = EXPERIMENTS[name] if isinstance(name, str) else name
+        own = {spec.model.name: spec.model for spec in experiment.specs}
+        chosen = None
+        if models is not None:
+            chosen = [own[m] if isinstance(m, str) and m in own else _tried(m) for m in models]
+        parts.append(experiment.select(models=chosen, operations=operations, seeds=seeds, iterations=iterations))
+    return parts
+
+
+def _tried(name: str | Model) -> Model:
+    """A model; if there is a unit in it that is not ours, it has let a small batch through."""
+    chosen = model(name) if isinstance(name, str) else name
+    if all(layer.record.name in UNITS for layer in chosen.layers):
+        return chosen
+    try:
+        shape = tuple(Spec(task=TEN_PARAMETERS, model=chosen).network(0)(torch.ones(3, 4)).shape)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"model {chosen.name!r} fails on a batch of 3 rows of 4 inputs: {reason}") from error
+    if shape != (3, 1):
+        raise ValueError(f"model {chosen.name!r} must give 3 rows of 1 output for 3 rows of 4 inputs, got {shape}")
+    return chosen
+
+
+def plan(experiments: Sequence[Experiment], store: Store, engines: Engines) -> Plan:
+    """What of the experiments is not in the store yet; a spec that several of them share is run once.
+
+    An engine that is asked for by name makes the runs that it has not made. Otherwise a spec stays with the engine that
+    has made most of its runs, and one that any engine has made whole is done.
+    """
+    seeds: dict[str, tuple[Spec, int]] = {}
+    for experiment in experiments:
+        for spec in experiment.specs:
+            known = seeds.get(spec.id, (spec, 0))
+            seeds[spec.id] = (known[0], max(known[1], experiment.seeds))
+    by_engine: dict[str, tuple[Engine, list[Job]]] = {}
+    for spec, count in seeds.values():
+        missing = {name: store.missing(spec, range(count), engine=name) for name in ENGINES}
+        preferred = min(missing, key=lambda name: len(missing[name]))
+        if engines.name == "auto" and not missing[preferred]:
+            continue
+        engine = engines.choose(spec, preferred)
+        if missing[engine.name]:
+            by_engine.setdefault(engine.name, (engine, []))[1].append(Job(spec, missing[engine.name]))
+    total = sum(count for _, count in seeds.values())
+    return Plan(total, tuple((engine, tuple(jobs)) for engine, jobs in by_engine.values()))
+
+
+def clock(store: Store, experiments: Sequence[Experiment] = (), *, threads: int | None = None) -> Clock:
+    """What the runs in a store say about the time that further ones will take."""
+    specs = [spec for experiment in (*EXPERIMENTS.values(), *experiments) for spec in experiment.specs]
+    return Clock(store.load(columns=["elapsed_s"]), specs, threads)
+
+
+def estimate(todo: Plan, pace: Clock) -> "pd.DataFrame":
+    """What a plan takes, a row an engine: runs, iterations, seconds."""
+    import pandas as pd
+
+    rows = [
+        {
+            "engine": engine.name,
+            "runs": sum(len(job.seeds) for job in jobs),
+            "iterations": sum((job.spec.iterations + 1) * len(job.seeds) for job in jobs),
+            "seconds": sum(pace.seconds(job.spec, engine.name) * len(job.seeds) for job in jobs),
+        }
+        for engine, jobs in todo.jobs
+    ]
+    return pd.DataFrame(rows, columns=["engine", "runs", "iterations", "seconds"])
+
+
+def catalogue(store: str | Path | Store = "runs", *, engine: str = "auto") -> "pd.DataFrame":
+    """The experiments, a row each: what they are in the paper, what they run, what is stored, seconds for the rest.
+
+    Figures without runs come last.
+    """
+    import pandas as pd
+
+    store = store if isinstance(store, Store) else Store(store)
+    engines, pace = Engines(engine, say=lambda line: None), clock(store)
+    rows = []
+    for experiment in EXPERIMENTS.values():
+        todo = plan([experiment], store, engines)
+        rows.append(
+            {
+                "name": experiment.name,
+                "item": experiment.item,
+                "runs": experiment.runs,
+                "iterations": experiment.iterations,
+                "stored": todo.runs - todo.missing,
+                "seconds": estimate(todo, pace)["seconds"].sum(),
+            }
+        )
+    nothing = {"runs": 0, "iterations": 0, "stored": 0, "seconds": 0.0}
+    rows += [{"name": surface.name, "item": surface.item, **nothing} for surface in SURFACES.values()]
+    return pd.DataFrame(rows)
