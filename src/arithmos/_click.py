@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from .data import BadFile
 from .engines import Refused
 
 INTERRUPTED = 130
@@ -67,6 +68,9 @@ class Program(_WithExamples, click.Group):
         except Refused as error:
             complain(str(error))
             status = 2
+        except BadFile as error:
+            complain(str(error))
+            status = 1
         except OSError as error:
             complain(f"{error.strerror}: {error.filename}" if error.filename else str(error))
             status = 1

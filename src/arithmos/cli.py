@@ -10,9 +10,11 @@ import click
 
 from . import __version__, bench
 from ._click import INTERRUPTED, Program, asked, complain, extra, names, seconds
+from .data import fetch_mnist
+from .data import mnist as read_mnist
 from .engines import ENGINES, Engines
 from .experiments import EXPERIMENTS, FIGURES, Experiment
-from .progress import Watch, duration
+from .progress import Downloads, Watch, duration
 from .report import claims as decide_claims
 from .report import listing, render, render_claims, render_verdicts, summarize, verdicts
 from .report.grid import FORMATS
@@ -287,6 +289,27 @@ def show(name: str, seed: int | None, store: Path) -> None:
         else:
             experiment = EXPERIMENTS[name]
             click.echo(listing.write(listing.specs(experiment), experiment.title, listing.SPECS))
+
+
+@main.group(epilog="arithmos data mnist")
+def data() -> None:
+    """Fetch data sets."""
+
+
+@data.command(epilog="arithmos data mnist\narithmos data mnist --root digits")
+@click.option(
+    "--root", type=click.Path(path_type=Path), metavar="DIR", help="[default: $ARITHMOS_DATA, or else the user's cache]"
+)
+def mnist(root: Path | None) -> None:
+    """Fetch the handwritten digits of MNIST, and verify them.
+
+    What is there already, gzipped or not, is only verified.
+    """
+    with Downloads() as downloads:
+        folder = fetch_mnist(root, watch=downloads)
+    digits = read_mnist(folder)
+    click.echo(f"{len(digits.train_images)} digits to train on and {len(digits.test_images)} to test on")
+    click.echo(f"verified, in {folder.resolve()}")
 
 
 @main.group("store", epilog="arithmos store info\narithmos store merge from-the-cluster --store runs")

@@ -4,7 +4,7 @@ import time
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 from rich.text import Text
 
@@ -79,6 +79,37 @@ class Watch:
         left = duration((self._iterations - self._done) / speed) if speed else "unknown"
         runs = f"{self._finished} of {self._runs} runs"
         return f"{runs}, {_per_second(speed)}, {left} left, {self._solved} solved"
+
+
+class Downloads:
+    """Watches downloads: a bar a file in a terminal, a line a file elsewhere.
+
+    Args:
+        console: where to show them; stderr unless told.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, highlight=False)
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        self._bar = RichProgress(*columns, console=self._console, disable=not self._console.is_terminal)
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> "Downloads":
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, name: str, done: int, total: int) -> None:
+        """So many bytes of a file came."""
+        if name not in self._tasks:
+            self._tasks[name] = self._bar.add_task(name)
+            if not self._console.is_terminal:
+                self._console.print(f"fetching {name}, {total / 1e6:.1f} MB", soft_wrap=True)
+        self._bar.update(self._tasks[name], completed=done, total=total)
 
 
 class _Speed(ProgressColumn):

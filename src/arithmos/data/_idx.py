@@ -1,0 +1,77 @@
+"""Reader of IDX files, the form in which MNIST is spread.
+
+Four bytes, 0, 0, the type of a value and the number of dimensions; a big-endian 32-bit size for each dimension; then
+the values, those of the last dimension side by side. Files may be gzipped, whatever their names say.
+"""
+
+import gzip
+import hashlib
+import math
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+UINT8 = 8
+"""The only type of value that MNIST has."""
+
+
+class BadFile(ValueError):
+    """A file of data that is damaged, or another one than it should be; the message names it, and says why."""
+
+
+_GZIP = b"\x1f\x8b"
+
+
+def read_idx(path: str | os.PathLike[str], dimensions: int, *, sha256: str | None = None) -> NDArray[np.uint8]:
+    """The bytes of an IDX file, as an array that cannot be written to.
+
+    Args:
+        path: the file, gzipped or not.
+        dimensions: how many dimensions the array must have.
+        sha256: what the SHA-256 of the file must be once it is unpacked, where that is known.
+
+    Raises:
+        BadFile: it is no such file.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     _ = file.write(bytes([0, 0, 8, 1, 0, 0, 0, 3, 5, 0, 4]))
+        ...     file.flush()
+        ...     read_idx(file.name, dimensions=1)
+        array([5, 0, 4], dtype=uint8)
+    """
+    data = Path(path).read_bytes()
+    if data.startswith(_GZIP):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise BadFile(f"{path} is damaged: it does not unpack ({error})") from error
+    start = 4 + 4 * dimensions
+    if len(data) < start:
+        raise BadFile(f"{path} is truncated: an IDX file has a header of {start} bytes, this has {len(data)} in all")
+    magic, *shape = struct.unpack(f">I{dimensions}I", data[:start])
+    right = UINT8 << 8 | dimensions
+    if magic != right:
+        raise BadFile(f"{path} is no IDX file of {dimensions} dimensions of bytes: {_about(magic, right)}")
+    size = math.prod(shape)
+    if size != len(data) - start:
+        fault = "truncated" if size > len(data) - start else "too long"
+        sizes = " × ".join(map(str, shape))
+        raise BadFile(f"{path} is {fault}: its header says {sizes} = {size} bytes, and it has {len(data) - start}")
+    if sha256 not in (None, found := hashlib.sha256(data).hexdigest()):
+        raise BadFile(f"{path} is another file: its SHA-256, unpacked, is {found} and should be {sha256}")
+    return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
+
+
+def _about(magic: int, right: int) -> str:
+    zeros, kind, dimensions = magic >> 16, magic >> 8 & 255, magic & 255
+    if not zeros and kind == UINT8:
+        return f"it has {dimensions}"
+    if not zeros and kind in (9, 11, 12, 13, 14):
+        return f"its values are of type {kind}, and {UINT8} stands for bytes"
+    return f"its magic number is {magic}, not {right}"
