@@ -9,12 +9,15 @@ import hashlib
 import os
 import sys
 import tempfile
+import threading
 from functools import lru_cache
 from pathlib import Path
 
 SOURCES = Path(__file__).parent
 OPTIONS = {"std": "c++17"}
 _DIGEST = 16
+_IMPORTING = threading.Lock()
+"""Kernels are compiled by several threads, and one that imports the compiler while another does finds it half made."""
 
 
 def cubin(configuration: str, arch: str) -> bytes:
@@ -85,10 +88,11 @@ def _version() -> str:
 
 
 def _compile(configuration: str, arch: str) -> bytes:
-    try:
-        from cuda.core import Program, ProgramOptions
-    except ImportError:  # its name before version 0.5
-        from cuda.core.experimental import Program, ProgramOptions
+    with _IMPORTING:
+        try:
+            from cuda.core import Program, ProgramOptions
+        except ImportError:  # its name before version 0.5
+            from cuda.core.experimental import Program, ProgramOptions
 
     options = ProgramOptions(arch=arch, include_path=str(SOURCES), **OPTIONS)
     return bytes(Program(configuration, "c++", options).compile("cubin").code)
