@@ -182,9 +182,9 @@ def effective(parts: Sequence[Parts | None], sizes: Sequence[int], parameters: F
 def _weights(leaf: Leaf, take: Callable[[int], Floats], count: int) -> Floats:
     w = take(count)
     if isinstance(leaf.map, TanhSigmoid):
-        w = (np.tanh(w) / (1 + np.exp(-take(count).astype(np.float64)))).astype(np.float32)
+        w = (np.tanh(w) / (1 + np.exp(-take(count).astype(np.float64)))).astype(w.dtype)
     elif isinstance(leaf.map, Sigmoid):
-        w = (1 / (1 + np.exp(-w.astype(np.float64)))).astype(np.float32)
+        w = (1 / (1 + np.exp(-w.astype(np.float64)))).astype(w.dtype)
     elif isinstance(leaf.map, Clamp) and leaf.map.clip:
         w = np.clip(w, np.float32(leaf.map.low), np.float32(leaf.map.high))
     return w

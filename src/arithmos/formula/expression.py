@@ -1,0 +1,254 @@
+"""A network as an expression: what its weights say, with exact numbers where they are close to them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+
+from ..spec import Spec
+from .network import Array, Rounding, Stage, of_module, of_weights, snapped
+
+if TYPE_CHECKING:
+    import sympy
+
+SNAP = 0.01
+DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Expression:
+    """What a network computes, as SymPy expressions of its inputs.
+
+    Args:
+        outputs: one expression an output.
+        symbols: the inputs, in order.
+        rounded: the numbers that were taken for exact ones, and how far each was moved; of a gate, its value furthest
+            from 0 or 1.
+        approximate: the numbers that were not close to an exact one and stand as they are.
+
+    Example:
+        >>> import torch
+        >>> from arithmos.nn import NAU, NMU
+        >>> network = torch.nn.Sequential(NAU(3, 2), NMU(2, 1))
+        >>> for layer, weight in zip(network, ([[0.998, 1, 0], [0, 1, -1]], [[1.0, 1.0]])):
+        ...     layer.weight.data = torch.tensor(weight)
+        >>> found = expression(network)
+        >>> print(found)
+        (x1 + x2)*(x2 - x3)
+        >>> found.largest_rounding
+        0.00199...
+        >>> found.numpy()([[1.0, 2.0, 3.0]])
+        array([[-3.]])
+    """
+
+    outputs: "tuple[sympy.Expr, ...]"
+    symbols: "tuple[sympy.Symbol, ...]"
+    rounded: tuple[Rounding, ...] = ()
+    approximate: tuple[str, ...] = ()
+
+    @property
+    def sympy(self) -> "sympy.Expr | sympy.Tuple":
+        """The expression; of several outputs, a tuple."""
+        import sympy
+
+        return self.outputs[0] if len(self.outputs) == 1 else sympy.Tuple(*self.outputs)
+
+    @property
+    def largest_rounding(self) -> float:
+        """How far the number that was moved most was moved; 0 if none was."""
+        return max((rounding.distance for rounding in self.rounded), default=0.0)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        return tuple(symbol.name for symbol in self.symbols)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, digits: int = DIGITS) -> str:
+        """The expression as text, a line an output; numbers that are not exact have so many digits."""
+        import sympy
+
+        return self._lines(digits, sympy.sstr, "y{} = {}", "\n")
+
+    def latex(self, digits: int = DIGITS) -> str:
+        """The expression as LaTeX, a line an output."""
+        import sympy
+
+        return self._lines(digits, sympy.latex, "y_{{{}}} = {}", " \\\\\n")
+
+    def _lines(self, digits: int, write: Callable[[Any], str], line: str, end: str) -> str:
+        import sympy
+
+        lines = []
+        for output in self.outputs:
+            inexact = {number: sympy.Float(number, digits) for number in output.atoms(sympy.Float)}
+            lines.append(write(output.xreplace(inexact)))
+        if len(lines) == 1:
+            return lines[0]
+        return end.join(line.format(number, text) for number, text in enumerate(lines, 1))
+
+    def numpy(self) -> Callable[[ArrayLike], NDArray[np.float64]]:
+        """A function of arrays `(*, inputs)` that gives arrays `(*, outputs)`."""
+        from .callables import numpy_function
+
+        return numpy_function(self.outputs, self.symbols)
+
+    def torch(self) -> Callable[[Tensor], Tensor]:
+        """A function of tensors `(*, inputs)` that gives tensors `(*, outputs)`, and can be differentiated."""
+        from .callables import torch_function
+
+        return torch_function(self.outputs, self.symbols)
+
+
+def expression(
+    model: nn.Module,
+    names: Sequence[str] | None = None,
+    snap: float = SNAP,
+    *,
+    inputs: ArrayLike | None = None,
+    length: int | None = None,
+) -> Expression:
+    """A network as an expression.
+
+    Weights and biases within `snap` of an integer become that integer, exponents of exp-log layers within `snap` of a
+    multiple of ½ that multiple. All that a layer does is shown: the absolute values and the ε = 1e-7 of an exp-log,
+    the maximum of a ReLU, the σ(Gx) = 1/(1 + exp(−Gx)) of a gate. Only a gate that is within `snap` of 0, or of 1, on
+    all of `inputs` is taken for closed, or open; that too is said in `rounded`.
+
+    Args:
+        model: a unit, a `torch.nn.Sequential` of units, `Recurrent` cells among them.
+        names: names of the inputs; x1, x2, … by default. Of a recurrent network the inputs of the first step come
+            first.
+        snap: how far a number may be from the exact one that it is taken for; 0 for none, 0.5 for all.
+        inputs: rows that the network is meant for, `[rows, inputs]` or, if it is recurrent, `[rows, length, inputs]`.
+        length: steps of the sequence, for a recurrent network; the expression is that of its last step.
+
+    Raises:
+        TypeError: there is a layer that does not say what it is made of.
+        ValueError: an argument does not fit the network, or a weight is not finite.
+    """
+    return express(of_module(model), names, snap, inputs=inputs, length=length)
+
+
+def from_weights(
+    spec: Spec,
+    weights: ArrayLike,
+    names: Sequence[str] | None = None,
+    snap: float = SNAP,
+    *,
+    inputs: ArrayLike | None = None,
+) -> Expression:
+    """The expression of a network of a spec, from its effective weights as a run has them.
+
+    Args:
+        spec: whose layers and sizes they are of.
+        weights: flat, such as `Run.best_weights`.
+        names, snap, inputs: as in `expression`.
+
+    Example:
+        >>> from arithmos.spec import MODELS, Spec
+        >>> from arithmos.tasks import TEN_PARAMETERS
+        >>> spec = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"])
+        >>> print(from_weights(spec, [1, 1, 1, 1, 1, 1, 0, 0, 1, 1]))
+        (x1 + x2)*(x1 + x2 + x3 + x4)
+    """
+    return express(of_weights(spec.model.layers, spec.sizes, weights), names, snap, inputs=inputs)
+
+
+def express(
+    stages: Sequence[Stage],
+    names: Sequence[str] | None = None,
+    snap: float = SNAP,
+    *,
+    inputs: ArrayLike | None = None,
+    length: int | None = None,
+) -> Expression:
+    """The expression of a network that is known by its stages; the arguments are those of `expression`."""
+    import sympy
+
+    from .symbolic import outputs
+
+    width, steps = stages[0].in_features, _steps(stages, length)
+    symbols = [sympy.Symbol(name, real=True) for name in _names(names, width, None if length is None else steps)]
+    exact, rounded = snapped(stages, snap)
+    gates = [None] * len(stages) if inputs is None else _saturated(stages, snap, _rows(inputs, width, length))
+    found = outputs(exact, [symbols[t * width : (t + 1) * width] for t in range(steps)], gates)
+    chosen = tuple(rounding for gate in gates if gate is not None for rounding in gate if rounding is not None)
+    return Expression(tuple(found), tuple(symbols), rounded + chosen, _approximate(exact, gates))
+
+
+def _steps(stages: Sequence[Stage], length: int | None) -> int:
+    recurrent = any(stage.initial is not None for stage in stages)
+    if recurrent and (length is None or length < 1):
+        raise ValueError(f"length must be the number of steps of the sequence, at least 1, got {length}")
+    if length is not None and not recurrent:
+        raise ValueError(f"length is for recurrent networks, and this one is not; got {length}")
+    return length or 1
+
+
+def _names(names: Sequence[str] | None, width: int, length: int | None) -> list[str]:
+    """Names of the inputs; x1, x2, … or, of several inputs a step, x1_1, x1_2, …, x2_1, …."""
+    steps = 1 if length is None else length
+    if names is None:
+        if length is None or width == 1:
+            return [f"x{number}" for number in range(1, width * steps + 1)]
+        return [f"x{t}_{i}" for t in range(1, steps + 1) for i in range(1, width + 1)]
+    names = [names] if isinstance(names, str) else list(names)
+    if len(names) != width * steps:
+        raise ValueError(f"names must be {width * steps}, one an input, got {len(names)}")
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise ValueError(f"names must be text that is not empty, got {name!r}")
+        if names.count(name) > 1:
+            raise ValueError(f"names must be different, got {name!r} twice")
+    return names
+
+
+def _rows(inputs: ArrayLike, width: int, length: int | None) -> NDArray[np.float64]:
+    rows = np.asarray(inputs, np.float64)
+    shape = (width,) if length is None else (length, width)
+    if rows.ndim != 1 + len(shape) or rows.shape[1:] != shape or not len(rows):
+        wanted = ", ".join(map(str, ("rows", *shape)))
+        raise ValueError(f"inputs must have the shape [{wanted}], got {list(rows.shape)}")
+    return rows[:, None, :] if length is None else rows
+
+
+def _saturated(stages: Sequence[Stage], snap: float, rows: NDArray[np.float64]) -> list[list[Rounding | None] | None]:
+    """For each output of each gated stage what its gate is taken for; None where it is neither open nor closed."""
+    from .numeric import forward
+
+    _, gates = forward(stages, rows)
+    return [
+        None if gate is None else _choices(stage.name, gate, snap) for stage, gate in zip(stages, gates, strict=True)
+    ]
+
+
+def _choices(name: str, gate: Array, snap: float) -> list[Rounding | None]:
+    found: list[Rounding | None] = []
+    for output, values in enumerate(gate.reshape(-1, gate.shape[-1]).T):
+        far = float(values[np.abs(values - np.rint(values)).argmax()])
+        to = round(float(values[0]))
+        closest = bool((np.abs(values - to) <= snap).all())
+        found.append(Rounding(f"{name}, gate of output {output}", far, Fraction(to)) if closest else None)
+    return found
+
+
+def _approximate(stages: Sequence[Stage], gates: Sequence[list[Rounding | None] | None]) -> tuple[str, ...]:
+    """Which weights are not exact, and which gates are shown."""
+    found = []
+    for stage, gate in zip(stages, gates, strict=True):
+        for branch in stage.branches:
+            for name, array in ((branch.name, branch.weight), ("bias", branch.bias)):
+                if array is not None:
+                    inexact = (place for place in np.ndindex(array.shape) if not isinstance(array[place], Fraction))
+                    found += [f"{stage.name}, {name}{[*place]}" for place in inexact]
+        if stage.gate is not None:
+            shown = gate or [None] * stage.out_features
+            found += [f"{stage.name}, gate of output {o}" for o, choice in enumerate(shown) if choice is None]
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,59 @@
+"""What a network gives, in floating point."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..nn._parts import EPSILON, ExpLog, Product, Sum
+from .network import Array, Branch, Stage
+
+
+def forward(stages: Sequence[Stage], x: Array) -> tuple[Array, list[Array | None]]:
+    """Outputs, and the gates of each stage, of a network with float weights.
+
+    Args:
+        stages: the network; arrays may have further axes in front, a network each.
+        x: `[..., time, in_features]`, of one time step unless the network is recurrent.
+    """
+    gates: list[Array | None] = []
+    for stage in stages:
+        if stage.initial is None:
+            x, gate = _apply(stage, x)
+        else:
+            state, steps = np.full((*x.shape[:-2], stage.out_features), stage.initial), []
+            for t in range(x.shape[-2]):
+                steps.append(_apply(stage, np.concatenate([x[..., t, :], state], axis=-1)))
+                state = steps[-1][0]
+            x = np.stack([h for h, _ in steps], axis=-2)
+            gate = None if stage.gate is None else np.stack([g for _, g in steps if g is not None], axis=-2)
+        gates.append(gate)
+    return x, gates
+
+
+def _apply(stage: Stage, x: Array) -> tuple[Array, Array | None]:
+    with np.errstate(all="ignore"):
+        values = [_aggregate(branch, x) for branch in stage.branches]
+        if stage.gate is None:
+            return values[0], None
+        gate = 1 / (1 + np.exp(-(x @ np.swapaxes(stage.gate, -1, -2))))
+        return gate * values[0] + (1 - gate) * values[1], gate
+
+
+def _aggregate(branch: Branch, x: Array) -> Array:
+    weight = np.swapaxes(branch.weight, -1, -2)
+    z: Array
+    match branch.leaf.aggregation:
+        case Sum():
+            z = x @ weight
+        case Product():
+            z = (x[..., None] * weight[..., None, :, :] + 1 - weight[..., None, :, :]).prod(axis=-2)
+        case ExpLog():
+            z = np.exp(np.log(np.abs(x) + EPSILON) @ weight)
+    if branch.bias is not None:
+        z = z + branch.bias[..., None, :]
+    match branch.leaf.activation:
+        case "relu":
+            z = np.maximum(z, 0)
+        case "relu6":
+            z = np.clip(z, 0, 6)
+    return z

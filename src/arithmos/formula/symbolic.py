@@ -1,0 +1,94 @@
+"""The maths of the parts, on SymPy expressions."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import sympy
+
+from ..nn._parts import EPSILON, ExpLog, Product, Sum
+from .network import Branch, Rounding, Stage
+
+Values = list[sympy.Expr]
+
+_EPSILON = sympy.Float(EPSILON)
+
+
+def outputs(
+    stages: Sequence[Stage], steps: Sequence[Values], gates: Sequence[Sequence[Rounding | None] | None]
+) -> Values:
+    """What a network gives at the last of some steps.
+
+    Args:
+        stages: the network, its exact numbers as fractions.
+        steps: its inputs, step by step; one step unless it is recurrent.
+        gates: for each output of each gated stage what its gate is taken for, or None to show it.
+    """
+    for stage, choices in zip(stages, gates, strict=True):
+        if stage.initial is None:
+            steps = [_apply(stage, x, choices) for x in steps]
+            continue
+        state, states = [_number(Fraction(stage.initial))] * stage.out_features, []
+        for x in steps:
+            state = _apply(stage, [*x, *state], choices)
+            states.append(state)
+        steps = states
+    return steps[-1]
+
+
+def _apply(stage: Stage, x: Values, choices: Sequence[Rounding | None] | None) -> Values:
+    if stage.gate is None:
+        return _aggregate(stage.branches[0], x)
+    add, mul = (_aggregate(branch, x) for branch in stage.branches)
+    mixed = []
+    for o, row in enumerate(stage.gate):
+        choice = None if choices is None else choices[o]
+        gate = 1 / (1 + sympy.exp(-_sum(row, x))) if choice is None else _number(choice.exact)
+        mixed.append(gate * add[o] + (1 - gate) * mul[o])
+    return mixed
+
+
+def _aggregate(branch: Branch, x: Values) -> Values:
+    rows = [_row(branch, row, x) for row in branch.weight]
+    if branch.bias is not None:
+        rows = [z + _number(b) for z, b in zip(rows, branch.bias, strict=True)]
+    match branch.leaf.activation:
+        case "relu":
+            return [_largest(z) for z in rows]
+        case "relu6":
+            return [sympy.Min(6, _largest(z), evaluate=False) for z in rows]
+        case "none":
+            return rows
+
+
+def _row(branch: Branch, row: Sequence[Fraction | float], x: Values) -> sympy.Expr:
+    match branch.leaf.aggregation:
+        case Sum():
+            return _sum(row, x)
+        case Product():
+            chosen = [(_number(w), value) for w, value in zip(row, x, strict=True) if w]
+            return sympy.Mul(*(w * value + 1 - w for w, value in chosen))
+        case ExpLog():
+            return sympy.Mul(*((_magnitude(v) + _EPSILON) ** _number(w) for w, v in zip(row, x, strict=True) if w))
+
+
+def _sum(row: Sequence[Fraction | float], x: Values) -> sympy.Expr:
+    return sympy.Add(*(_number(w) * value for w, value in zip(row, x, strict=True) if w))
+
+
+def _number(value: Fraction | float) -> sympy.Expr:
+    if isinstance(value, Fraction):
+        return sympy.Rational(value.numerator, value.denominator)
+    return sympy.Float(float(value))
+
+
+# SymPy looks for the sign of what stands in an absolute value or a maximum, for seconds if it has hundreds of terms.
+
+
+def _magnitude(value: sympy.Expr) -> sympy.Expr:
+    if value.is_Number:
+        return abs(value)
+    return sympy.Abs(-value if value.could_extract_minus_sign() else value, evaluate=False)
+
+
+def _largest(value: sympy.Expr) -> sympy.Expr:
+    return sympy.Max(0, value) if value.is_Number else sympy.Max(0, value, evaluate=False)
