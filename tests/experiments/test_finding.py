@@ -2,7 +2,7 @@ import pytest
 
 from arithmos.experiments import EXPERIMENTS, Finding, findings
 from arithmos.report.compare import COMPARISONS
-from arithmos.report.summary import axis_value, operation
+from arithmos.report.places import operation, places
 
 
 @pytest.mark.parametrize("found", findings(), ids=lambda found: f"{found.experiment}-{found.model}-{found.at}")
@@ -13,10 +13,10 @@ def test_a_finding_is_about_something_in_the_catalogue(found):
             "experiment": experiment.name,
             "model": spec.model.name,
             "operation": operation(spec),
-            "at": axis_value(spec, experiment.axis) if experiment.axis else "",
+            "at": at,
             "measure": measure,
         }
-        for spec in experiment.specs
+        for spec, at in places(experiment)
         for measure in COMPARISONS
     ]
     assert any(map(found.concerns, cells))

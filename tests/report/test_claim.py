@@ -25,7 +25,8 @@ from arithmos.report.evidence import (
 from arithmos.report.grid import FORMATS
 from arithmos.report.judged import Judged
 from arithmos.report.madsen2020 import CLAIMS
-from arithmos.report.summary import axis_value, operation, published_cells
+from arithmos.report.places import operation, places
+from arithmos.report.summary import published_cells
 from arithmos.store import Store
 
 SEEDS = {name: experiment.seeds for name, experiment in EXPERIMENTS.items()}
@@ -47,9 +48,8 @@ def twice(spec, seed, sign=1.0):
 
 
 def keys(experiment):
-    for spec in experiment.specs:
-        place = axis_value(spec, experiment.axis) if experiment.axis else operation(spec)
-        yield spec, (experiment.name, spec.model.name, place)
+    for spec, at in places(experiment):
+        yield spec, (experiment.name, spec.model.name, operation(spec) if at == "" else at)
 
 
 GATES = {  # gates at 1, of solved runs and of all

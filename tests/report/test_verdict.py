@@ -13,6 +13,7 @@ from arithmos.experiments import EXPERIMENTS
 from arithmos.report import render_verdicts, verdicts
 from arithmos.report.grid import FORMATS
 from arithmos.report.judged import Judged
+from arithmos.report.places import places
 from arithmos.report.summary import cell_key, describe, published_cells
 from arithmos.report.verdict import COLUMNS, WORDS, matrix
 from arithmos.statistics import fisher_exact
@@ -50,10 +51,10 @@ def judge(monkeypatch, tmp_path):
     def judge(experiment, cell):
         printed = published_cells(experiment)
         cells = {}
-        for spec in experiment.specs:
-            row = printed[cell_key(describe(spec, experiment.axis), experiment.axis)]
+        for spec, at in places(experiment):
+            row = printed[cell_key(describe(spec, experiment.axis, at), experiment.axis)]
             if (made := cell(row)) is not None:
-                cells[spec.id] = made
+                cells[spec.id, at] = made
         monkeypatch.setattr("arithmos.report.verdict.judged", lambda store, experiment, criterion: cells)
         return verdicts(Store(tmp_path), [experiment])
 

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from arithmos.statistics import median, median_prediction, student_t
+from arithmos.statistics import median, median_prediction, student_t, upper_mean
 
 samples = arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e6, 1e6))
 
@@ -23,6 +25,20 @@ def test_student_t_is_kept_in_range():
     interval = student_t([0.0, 0.0, 0.4], low=0.0, high=0.5)
     assert (interval.low, interval.high) == (0.0, 0.5)
     assert interval.estimate == pytest.approx(0.4 / 3)
+
+
+@given(samples.filter(lambda x: x.size > 1), st.floats(0.51, 0.999))
+def test_upper_mean_is_one_side_of_students_t(x, level):
+    np.testing.assert_allclose(upper_mean(x, level), student_t(x, 2 * level - 1).high, rtol=1e-9, atol=1e-6)
+
+
+def test_upper_mean_with_the_published_degrees_of_freedom():
+    x = [1.0, 2.0, 4.0, 4.0, 5.0, 7.0, 5.0]  # mean 4, standard deviation 2
+    assert upper_mean(x, freedom=8) == pytest.approx(4 + 2.896459 * 2 / math.sqrt(7), abs=1e-5)
+    assert upper_mean(x) == pytest.approx(4 + 3.142668 * 2 / math.sqrt(7), abs=1e-5)
+    assert math.isnan(upper_mean([1.0]))
+    with pytest.raises(ValueError, match="freedom must be at least 1, got 0"):
+        upper_mean(x, freedom=0)
 
 
 @given(samples, st.sampled_from([0.8, 0.9, 0.95, 0.99]))

@@ -14,13 +14,12 @@ from ..store import Store
 from ..tasks import OPERATIONS, Arithmetic
 from .grid import percent, scientific
 from .judged import Criterion, Floats, Judged, judged
-from .summary import axis_value, operation
+from .places import Place, operation, places
 
 LEVEL = 0.05
 FEW, MOST = 0.10, 0.90
 """A model cannot do what it does in 10 % of runs at most, and can do what it does in 90 % at least."""
 
-Place = float | str
 Key = tuple[str, str, Place]
 """Experiment, model, and operation or place on the axis."""
 
@@ -86,10 +85,9 @@ def load_cases(store: Store, experiments: Iterable[str], criterion: Criterion) -
     for name in experiments:
         experiment = EXPERIMENTS[name]
         found = judged(store, experiment, criterion)
-        for spec in experiment.specs:
-            place = axis_value(spec, experiment.axis) if experiment.axis else operation(spec)
-            key = (name, spec.model.name, place)
-            cells[key], specs[key] = found.get(spec.id, Judged()), spec
+        for spec, at in places(experiment):
+            key = (name, spec.model.name, operation(spec) if at == "" else at)
+            cells[key], specs[key] = found.get((spec.id, at), Judged()), spec
 
     def weights(key: Key) -> Solved:
         limit = f"threshold_{criterion}"

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..experiments import Experiment
 from ..store import Store
+from .places import Place, places
 
 Criterion = Literal["released", "corrected"]
 Floats = NDArray[np.float64]
@@ -46,8 +47,8 @@ class Judged:
         return np.concatenate([self.gate_solved, self.gate_unsolved])
 
 
-def judged(store: Store, experiment: Experiment, criterion: Criterion = "released") -> dict[str, Judged]:
-    """The runs that count, by spec id: of the experiment's seeds and of one engine.
+def judged(store: Store, experiment: Experiment, criterion: Criterion = "released") -> dict[tuple[str, Place], Judged]:
+    """The runs that count, by spec id and place on the axis: of the experiment's seeds and of one engine.
 
     A run is solved when its test error at the best record is below the threshold. A cell is made by one engine, the
     one with most of the experiment's seeds.
@@ -79,7 +80,7 @@ def judged(store: Store, experiment: Experiment, criterion: Criterion = "release
             gate_solved=_finite(gate[solved]),
             gate_unsolved=_finite(gate[~solved]),
         )
-    return cells
+    return {(spec.id, at): cells[spec.id] for spec, at in places(experiment) if spec.id in cells}
 
 
 def _finite(values: Floats) -> Floats:

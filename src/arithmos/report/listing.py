@@ -11,7 +11,7 @@ from ..progress import duration
 from ..spec import Model, Spec
 from ..tasks import TEN_PARAMETERS
 from .grid import Cell, Format, Grid, scientific, to_json
-from .summary import axis_value, operation
+from .places import axis_value, operation
 
 Columns = Mapping[str, tuple[str, Callable[[Any], str]]]
 

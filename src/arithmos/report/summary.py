@@ -11,9 +11,9 @@ from ..experiments import Experiment
 from ..spec import Spec
 from ..statistics import Interval
 from ..store import Store
-from ..tasks import Arithmetic
 from .judged import Criterion as Criterion
 from .judged import Floats, Judged, judged
+from .places import Place, operation, places
 
 COMPARED = 0.99
 """Level of the interval in which a published median is looked for."""
@@ -43,9 +43,9 @@ def summarize(store: Store, experiment: Experiment, *, criterion: Criterion = "r
     cells = judged(store, experiment, criterion)
     printed = published_cells(experiment)
     rows = []
-    for spec in experiment.specs:
-        cell = cells.get(spec.id, Judged())
-        row = describe(spec, experiment.axis) | {"criterion": criterion} | _measure(cell)
+    for spec, at in places(experiment):
+        cell = cells.get((spec.id, at), Judged())
+        row = describe(spec, experiment.axis, at) | {"criterion": criterion} | _measure(cell)
         if printed:
             row |= _beside(cell, printed.get(cell_key(row, experiment.axis), {}))
         rows.append(row)
@@ -54,26 +54,10 @@ def summarize(store: Store, experiment: Experiment, *, criterion: Criterion = "r
     return frame.astype(dict.fromkeys(counts, "Int64"))
 
 
-def axis_value(spec: Spec, axis: str) -> float | str:
-    """Where a spec stands on the axis of a figure: a field of the spec, of its task or of its schedule."""
-    for place in (spec, spec.task, spec.model.schedule):
-        if hasattr(place, axis):
-            value = getattr(place, axis)
-            if isinstance(value, tuple):
-                return "∪".join(f"U[{low:g},{high:g}]" for low, high in value)
-            return float(value)
-    raise ValueError(f"axis must be a field of the spec, its task or its schedule, got {axis!r}")
-
-
-def operation(spec: Spec) -> str:
-    """The operation that a spec learns; empty for a user's data."""
-    return spec.task.operation if isinstance(spec.task, Arithmetic) else ""
-
-
-def describe(spec: Spec, axis: str) -> dict[str, Any]:
+def describe(spec: Spec, axis: str, at: Place) -> dict[str, Any]:
     """What names a row: operation, model, its label, the place on the axis if there is one, and the spec."""
     row: dict[str, Any] = {"operation": operation(spec), "model": spec.model.name, "label": spec.model.label}
-    return row | ({axis: axis_value(spec, axis)} if axis else {}) | {"spec_id": spec.id}
+    return row | ({axis: at} if axis else {}) | {"spec_id": spec.id}
 
 
 def _measure(cell: Judged) -> dict[str, Any]:

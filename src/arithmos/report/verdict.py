@@ -17,6 +17,7 @@ from ..published.faults import SEEDS_OF_FIGURES, fault
 from ..store import Store
 from .compare import COMPARISONS, Compared, Printed
 from .judged import Criterion, Judged, judged
+from .places import places
 from .summary import cell_key, describe, published_cells
 
 Verdict = Literal["agrees", "differs", "too few runs", "not run"]
@@ -68,10 +69,10 @@ def verdicts(
 def _rows(store: Store, experiment: Experiment, criterion: Criterion) -> Iterator[dict[str, Any]]:
     """The published numbers of an experiment; those that can be tested agree until all tests are seen together."""
     cells, printed, axis = judged(store, experiment, criterion), _printed(experiment), experiment.axis
-    for spec in experiment.specs:
-        names = describe(spec, axis)
-        cell, row = cells.get(spec.id, Judged()), printed.get(cell_key(names, axis), {})
-        about = {"experiment": experiment.name, "at": names.get(axis, ""), "criterion": criterion}
+    for spec, at in places(experiment):
+        names = describe(spec, axis, at)
+        cell, row = cells.get((spec.id, at), Judged()), printed.get(cell_key(names, axis), {})
+        about = {"experiment": experiment.name, "at": at, "criterion": criterion}
         about |= {name: names[name] for name in ("operation", "model", "label")}
         about |= {"n": cell.n, "k": cell.k, "engine": cell.engine}
         for measure, compare in COMPARISONS.items():

@@ -8,6 +8,7 @@ from .interval import Interval as Interval
 from .location import median as median
 from .location import median_prediction as median_prediction
 from .location import student_t as student_t
+from .location import upper_mean as upper_mean
 from .multiple import benjamini_hochberg as benjamini_hochberg
 from .prediction import fixed_variance_mean as fixed_variance_mean
 from .prediction import latest as latest

@@ -29,6 +29,28 @@ def student_t(x: ArrayLike, level: float = 0.95, low: float = -math.inf, high: f
     return Interval(mean, min(max(mean - half, low), high), min(max(mean + half, low), high))
 
 
+def upper_mean(x: ArrayLike, level: float = 0.99, freedom: int | None = None) -> float:
+    """One-sided upper bound of a mean by Student's t: x̄ + t·s/√n, t the quantile at `level`.
+
+    Args:
+        x: the values; fewer than two give no bound, NaN.
+        level: confidence that the mean lies below.
+        freedom: degrees of freedom of t; n − 1, which is right, unless told.
+
+    Example:
+        >>> round(upper_mean([1.0, 2.0, 3.0]), 3), round(upper_mean([1.0, 2.0, 3.0], freedom=8), 3)
+        (6.021, 3.672)
+    """
+    x = sample(x)
+    tail(level)
+    if freedom is not None and freedom < 1:
+        raise ValueError(f"freedom must be at least 1, got {freedom}")
+    if x.size < 2:
+        return math.nan
+    t = float(special.stdtrit(x.size - 1 if freedom is None else freedom, level))
+    return float(x.mean()) + t * float(x.std(ddof=1)) / math.sqrt(x.size)
+
+
 def median(x: ArrayLike, level: float = 0.95) -> Interval:
     """Sample median with the distribution-free interval between two order statistics.
 
