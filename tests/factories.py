@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from arithmos.engines.contract import NEVER, Curve, Run, State, curve_records, layout
+from arithmos.data import Digits
+from arithmos.engines.contract import NEVER, Curve, Reading, Run, State, curve_records, effective, layout
 from arithmos.spec import MODELS, Spec
-from arithmos.tasks import Arithmetic
+from arithmos.tasks import Arithmetic, DigitSequences
 
 
 def make_spec(operation: str = "mul", model: str = "NMU", **changes: Any) -> Spec:
@@ -54,6 +55,53 @@ def make_runs(count: int, spec: Spec | None = None, engine: str = "torch") -> li
     """Runs of the seeds 0, 1, …"""
     spec = spec or make_spec()
     return [make_run(spec, seed, engine) for seed in range(count)]
+
+
+def make_digits(train: int = 400, test: int = 120, digits: tuple[int, ...] = tuple(range(10))) -> Digits:
+    """Images that show their digit as so many bright rows, with noise: easy to read, and not MNIST."""
+    rng = np.random.default_rng(train)
+
+    def draw(count: int) -> tuple[Any, Any]:
+        labels = rng.choice(np.array(digits, np.uint8), count)
+        bright = np.arange(28)[None, :] < 2 + 2 * labels[:, None]
+        images = np.where(bright[:, :, None], 200, 0) + rng.integers(0, 50, (count, 28, 28))
+        return images.astype(np.uint8), labels
+
+    return Digits(*draw(train), *draw(test))
+
+
+def make_digits_run(spec: Spec, seed: int = 0, engine: str = "torch", *, solved: bool = True, **changes: Any) -> Run:
+    """A run on sequences of digits whose test errors grow with the length; far from its reference unless solved."""
+    assert isinstance(spec.task, DigitSequences)
+    rng = np.random.default_rng([seed, int(spec.id, 16)])
+    step = curve_records(spec) * spec.evaluate_every
+    falling = np.geomspace(10, 0.1 if solved else 5, len(step)) * rng.uniform(0.9, 1, len(step))
+    lengths = falling[:, None] * np.array(spec.task.test_lengths) ** 2
+    test = lengths[:, spec.task.test_lengths.index(spec.task.length)]
+    best = int(np.argmin(falling))
+    cell = [p.detach().numpy().ravel() for p in spec.network(seed)[1].parameters()]
+    parameters = np.concatenate([*cell, np.empty(0)]).astype(np.float32)
+    weights = effective(spec.parts, spec.sizes, parameters)
+    digits = np.array(spec.task.digits, np.float32)
+    measured: dict[str, Any] = {
+        **dict.fromkeys(("threshold_released", "threshold_corrected", "best_gate"), float("nan")),
+        **dict.fromkeys(("solved_at_released", "solved_at_corrected"), NEVER),
+        "records": spec.records,
+        "ended_early": False,
+        "best_step": int(step[best]),
+        "best_validation": float(falling[best]),
+        "best_test": float(test[best]),
+        "best_sparsity": 1e-5,
+        "end_validation": float(falling[-1]),
+        "end_test": float(test[-1]),
+        "end_sparsity": 1e-5,
+        "best_weights": weights,
+        "end_weights": weights,
+        "curve": Curve(step, *(v.astype(np.float32) for v in (falling, test, np.full(len(step), 1e-5)))),
+        "elapsed_s": 60.0,
+        "reading": Reading(lengths.astype(np.float32), (falling / 2).astype(np.float32), digits, digits / 100),
+    }
+    return Run(spec=spec, seed=seed, engine=engine, **measured | changes)
 
 
 def make_state(step: int = 0) -> State:

@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 from arithmos.experiments import EXPERIMENTS
+from arithmos.tasks import Arithmetic
 from arithmos.tasks.threshold import SAMPLES, key, simulate
 
-tasks = dict.fromkeys(spec.task for experiment in EXPERIMENTS.values() for spec in experiment.specs)
+specs = [spec for experiment in EXPERIMENTS.values() for spec in experiment.specs]
+tasks = dict.fromkeys(spec.task for spec in specs if isinstance(spec.task, Arithmetic))
 known: dict[str, list[float]] = {}
 for task in tasks:
     for as_released in (True, False):

@@ -10,6 +10,7 @@ A random word depends on where it is used and on nothing else, so every engine, 
 | `VALIDATION`, `TEST` | the two fixed sets, shared by all runs | `(0, SHARED)` | 0 |
 | `ROWS` | which row of a user's data is observation `row` of the batch (column 0) | `(seed, RUN)` | iteration |
 | `SPLIT` | the order in which a user's rows are split (column 0) | `(0, SHARED)` | 0 |
+| `ORDER` | the order of training sequences, or of the images they are cut from (column 0) | `(seed, RUN)` | epoch |
 
 A word becomes a uniform number by its upper 23 bits, u = (word >> 9) / 2^23, which float32 holds exactly, and chooses
 between the parts of a two-part range by its lowest bit. The number is fma(width, u, low), rounded once.
@@ -23,7 +24,7 @@ Words = NDArray[np.uint32]
 ROUNDS = 7
 """The fewest rounds that pass BigCrush."""
 
-TRAIN, VALIDATION, TEST, ROWS, SPLIT = range(5)
+TRAIN, VALIDATION, TEST, ROWS, SPLIT, ORDER = range(6)
 RUN, SHARED = 0x52554E00, 0x53455400
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)

@@ -19,10 +19,10 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from .nn import UNITS
-from .nn._parts import Parts
+from .nn import CELLS, DigitReader, Recurrent
+from .nn._parts import Leaf, Parts
 from .nn._unit import Catalogue, Unit
-from .tasks import Rows, Task
+from .tasks import DigitSequences, Observations, Rows, Task
 from .training import SparsitySchedule
 
 Plain = str | int | float | bool
@@ -35,7 +35,7 @@ class Layer:
     """One layer of a network.
 
     Args:
-        unit: a name of `UNITS`, `path/to/file.py:Class` for a class of the user's, or a `Unit`.
+        unit: a name of `CELLS`, `path/to/file.py:Class` for a class of the user's, or a `Unit`.
         options: arguments of the unit, as sorted pairs.
     """
 
@@ -47,7 +47,7 @@ class Layer:
         """The unit's record."""
         if isinstance(self.unit, Unit):
             return self.unit
-        return load_unit(self.unit) if ":" in self.unit else UNITS[self.unit]
+        return load_unit(self.unit) if ":" in self.unit else CELLS[self.unit]
 
     @property
     def name(self) -> str:
@@ -56,9 +56,9 @@ class Layer:
 
     @property
     def version(self) -> str:
-        """The unit's version; for one that is not in `UNITS`, the digest of its source."""
+        """The unit's version; for one that is not in `CELLS`, the digest of its source."""
         record = self.record
-        if UNITS.get(record.name) == record:
+        if CELLS.get(record.name) == record:
             return str(record.version)
         return hashlib.blake2b(source(record).encode(), digest_size=8).hexdigest()
 
@@ -115,6 +115,24 @@ def as_unit(unit: Unit | type[nn.Module]) -> Unit:
 
 
 @dataclass(frozen=True)
+class InputRegularizer:
+    """How strongly a cell's unused inputs are pulled to the value that changes nothing (sequences of digits).
+
+    Args:
+        strength: weight of `input_regularizer_add` or `input_regularizer_mul`, as the cell's aggregation has it.
+        logs: an exp-log cell is regularized on the logarithms of its inputs, as the published runs were, and not on
+            the inputs, as the paper has it.
+    """
+
+    strength: float = 0.0
+    logs: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.strength >= 0:
+            raise ValueError(f"strength must not be negative, got {self.strength}")
+
+
+@dataclass(frozen=True)
 class Model:
     """What a table compares: the layers of a network, and the schedule of their sparsity regularizer.
 
@@ -123,12 +141,14 @@ class Model:
         layers: from input to output.
         schedule: strength and ramp of the regularizer; strength 0 for none.
         label: how it is spelled in a printed table.
+        inputs: regularizer of a cell's inputs.
     """
 
     name: str = field(compare=False)
     layers: tuple[Layer, ...]
     schedule: SparsitySchedule = NO_SCHEDULE
     label: str = field(default="", compare=False)
+    inputs: InputRegularizer = InputRegularizer()
 
     def __post_init__(self) -> None:
         if not self.layers:
@@ -242,6 +262,18 @@ class Spec:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**32:
                 raise ValueError(f"{name} must be a whole number from {least} to 2^32 - 1, got {value!r}")
+        if isinstance(self.task, DigitSequences):
+            self._check_cell()
+        elif self.model.inputs.strength:
+            raise ValueError(f"inputs of {self.model.name!r} can be regularized on sequences of digits only")
+
+    def _check_cell(self) -> None:
+        if len(self.model.layers) != 1:
+            raise ValueError(
+                f"model {self.model.name!r} must be one layer, the cell of a sequence, got {len(self.model.layers)}"
+            )
+        if self.model.inputs.strength and not isinstance(self.parts[0], Leaf):
+            raise ValueError(f"the inputs of {self.model.name!r} have no regularizer; strength must be 0")
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -251,6 +283,13 @@ class Spec:
             *[self.hidden_size] * (len(self.model.layers) - 1),
             self.task.output_size,
         )
+
+    @property
+    def observations(self) -> Observations:
+        """The task, where it is one of single observations."""
+        if isinstance(self.task, DigitSequences):
+            raise TypeError("the task must be one of single observations, got sequences of digits")
+        return self.task
 
     @property
     def records(self) -> int:
@@ -274,10 +313,16 @@ class Spec:
     def network(self, seed: int) -> nn.Sequential:
         """The network with the initial weights of a run.
 
-        The generator is seeded with the run's seed and fills all layers twice, of which the second pass stays, so a
+        On sequences of digits torch's global generator is seeded with the run's seed and draws the layers of the
+        `DigitReader`, each as torch does, then the cell. So all models of a seed read alike at first. Otherwise: the
+        generator is seeded with the run's seed and fills all layers twice, of which the second pass stays, so a
         seed starts from the weights of the published run of that seed. A user's layer whose `reset_parameters` takes
         no generator keeps what it drew when it was built, from torch's global generator seeded likewise.
         """
+        if isinstance(self.task, DigitSequences):
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                return nn.Sequential(DigitReader(), self._cell(self.task.initial))
         pairs = zip(self.sizes[:-1], self.sizes[1:], strict=True)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -290,14 +335,25 @@ class Spec:
                     reset(generator=generator)
         return nn.Sequential(*layers)
 
+    def _cell(self, initial: float | None) -> nn.Module:
+        """The one layer as the cell of a sequence; a layer that goes along sequences itself is taken as it is."""
+        layer = self.model.layers[0].build(*self.sizes)
+        if callable(getattr(layer, "initial_state", None)):
+            if initial is not None:
+                layer.initial = initial  # type: ignore[assignment]
+            return layer
+        return Recurrent(layer, initial=initial)
+
 
 def _plain(spec: Spec) -> dict[str, Any]:
     counts = {name: getattr(spec, name) for name in ("hidden_size", "iterations", "batch_size", "evaluate_every")}
     layers = [
         {"unit": layer.name, "options": dict(layer.options), "version": layer.version} for layer in spec.model.layers
     ]
+    cell = {"inputs": dataclasses.asdict(spec.model.inputs)} if isinstance(spec.task, DigitSequences) else {}
     return {
         **counts,
+        **cell,
         "layers": layers,
         "optimizer": _floats(dataclasses.asdict(spec.optimizer)),
         "schedule": _floats(dataclasses.asdict(spec.model.schedule)),
@@ -309,6 +365,15 @@ def _plain_task(task: Task) -> dict[str, Any]:
     if isinstance(task, Rows):
         names = ("version", "digest", "input_size", "output_size", "validation_share", "test_share", "threshold")
         return {"kind": "rows", **{name: getattr(task, name) for name in names}}
+    if isinstance(task, DigitSequences):
+        return {
+            "kind": "digits",
+            "version": task.version,
+            "initial": None if task.initial is None else float(task.initial),
+            **{name: list(getattr(task, name)) for name in ("test_lengths", "digits")},
+            **{name: getattr(task, name) for name in ("data", "operation", "length", "images", "validation_size")},
+            **{name: getattr(task, name) for name in ("fixed", "every_step")},
+        }
     return {
         "kind": "arithmetic",
         "version": task.version,

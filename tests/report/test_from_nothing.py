@@ -11,7 +11,8 @@ from arithmos.store import Store
 @pytest.mark.slow
 def test_every_name_from_nothing_to_figure(tmp_path):
     store = Store(tmp_path / "runs")
-    experiments = bench.select([name for name in FIGURES if name in EXPERIMENTS], seeds=2, iterations=2000)
+    names = [name for name in EXPERIMENTS if not name.startswith("mnist")]
+    experiments = bench.select(names, seeds=2, iterations=2000)
     outcome = bench.run(experiments, engine="cpu", store=store)
     assert outcome.left == 0
     drawn = {experiment.name: experiment for experiment in experiments}

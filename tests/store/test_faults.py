@@ -231,13 +231,14 @@ def test_a_newer_store_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch)
 def test_an_older_store_is_brought_up_to_date(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.append(make_runs(2))
 
-    def update_to_2(table: pa.Table) -> pa.Table:
+    def double(table: pa.Table) -> pa.Table:
         doubled = pa.array([2 * value for value in table["elapsed_s"].to_pylist()])
         return table.set_column(table.schema.get_field_index("elapsed_s"), "elapsed_s", doubled)
 
     before = store.load(columns=["elapsed_s"]).elapsed_s
-    monkeypatch.setattr(_migrations, "VERSION", 3)
-    monkeypatch.setattr(_migrations, "MIGRATIONS", {1: update_to_2, 2: update_to_2})
+    monkeypatch.setattr(_migrations, "VERSION", 4)
+    monkeypatch.setattr(_migrations, "MIGRATIONS", {2: double, 3: double})
+    monkeypatch.setattr(_migrations, "NEEDED", ("elapsed_s",))
     store.append([make_run(seed=9, elapsed_s=0.5)])
     assert store.load(columns=["elapsed_s"]).elapsed_s.tolist() == [*(4 * before), 0.5]
     store.pack()

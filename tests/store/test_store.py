@@ -5,18 +5,20 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-from tests.factories import make_run, make_runs, make_spec
+from tests.factories import make_digits_run, make_run, make_runs, make_spec, make_state
 
 from arithmos import __version__
 from arithmos.engines.contract import Curve, Run
-from arithmos.store import COLUMNS, HEAVY, KEY, Store
+from arithmos.experiments import EXPERIMENTS
+from arithmos.store import COLUMNS, HEAVY, KEY, Store, _migrations, _schema
 from arithmos.tasks import TEN_PARAMETERS, Rows
 
-FIELDS = [field.name for field in dataclasses.fields(Run) if field.name not in ("spec", "curve")]
+FIELDS = [field.name for field in dataclasses.fields(Run) if field.name not in ("spec", "curve", "reading")]
 
 
 def assert_stored(store: Store, run: Run) -> None:
@@ -26,6 +28,11 @@ def assert_stored(store: Store, run: Run) -> None:
         np.testing.assert_array_equal(row[name], getattr(run, name), err_msg=name)
     for name in ("step", "validation", "test", "sparsity"):
         np.testing.assert_array_equal(row[f"curve_{name}"], getattr(run.curve, name))
+    if run.reading is not None:
+        np.testing.assert_array_equal(np.reshape(row["curve_lengths"], run.reading.lengths.shape), run.reading.lengths)
+        np.testing.assert_array_equal(row["curve_training"], run.reading.training)
+        np.testing.assert_array_equal(row["digit_outputs"], run.reading.outputs)
+        np.testing.assert_array_equal(row["digit_spreads"], run.reading.spreads)
     assert row["spec"] == run.spec.json()
     assert row["version"] == __version__
 
@@ -36,6 +43,37 @@ def test_a_run_comes_back_as_it_was(store: Store) -> None:
     for run in runs:
         assert_stored(store, run)
     assert Store(store.path).load().equals(store.load())
+
+
+def test_a_run_on_digits_comes_back_as_it_was(store: Store) -> None:
+    spec = EXPERIMENTS["mnist-product"].specs[-1]
+    run = make_digits_run(spec)
+    store.append([run, make_run()])
+    assert_stored(store, run)
+    row = store.load(specs=[spec]).iloc[0]
+    assert (row.task, row.operation, row.length, row.input_strength) == ("digits", "mul", 2, 1.0)
+    assert (list(row.test_lengths), list(row.digits)) == (list(range(1, 21)), list(range(1, 10)))
+
+
+def test_a_store_from_before_digits_opens_as_it_is(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = make_runs(3)
+    monkeypatch.setattr(_migrations, "VERSION", 1)
+    monkeypatch.setattr(_migrations, "MIGRATIONS", {})
+    old = _schema.RUNS.remove_metadata()
+    for name in _migrations.DIGITS:
+        old = old.remove(old.get_field_index(name))
+    table = _schema.table_of_runs(runs, _schema.now()).select(old.names)
+    store._runs.add(table)
+    store.suspend(runs[0].spec, 7, "torch", make_state())
+    monkeypatch.undo()
+    assert "length" not in pq.ParquetFile(next(store.path.glob("part-*"))).schema_arrow.names
+    for run in runs:
+        assert_stored(Store(store.path), run)
+    loaded = Store(store.path).load(columns=list(COLUMNS))
+    assert loaded[list(_migrations.DIGITS)].isna().all(axis=None)
+    assert set(store.resume(runs[0].spec, 7, "torch")) == set(make_state())
+    store.pack()
+    assert_stored(store, runs[0])
 
 
 def test_nan_and_empty_arrays_come_back(store: Store) -> None:

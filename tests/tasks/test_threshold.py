@@ -50,7 +50,8 @@ def test_one_sum_has_a_closed_form():
 
 
 def test_shipped_thresholds_are_what_a_simulation_gives():
-    tasks = {spec.task for experiment in EXPERIMENTS.values() for spec in experiment.specs}
+    specs = [spec for experiment in EXPERIMENTS.values() for spec in experiment.specs]
+    tasks = {spec.task for spec in specs if isinstance(spec.task, Arithmetic)}
     for task in sorted(tasks, key=repr)[::5]:
         for as_released in (False, True):
             shipped, fresh = threshold(task, as_released=as_released), simulate(task, as_released, 20_000)

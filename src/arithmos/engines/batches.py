@@ -32,11 +32,11 @@ class Batches:
     """Training batches `[s, b, i]`, `[s, b, o]` by step, and the two fixed sets `[b, i]`, `[s, b, o]`."""
 
     def __init__(self, spec: Spec, seeds: tuple[int, ...], device: torch.device) -> None:
-        self.spec, self.task, self.device = spec, spec.task, device
+        self.spec, self.task, self.device = spec, spec.observations, device
         self.seeds = torch.tensor(seeds, dtype=torch.int64, device=device)
         self._words = words if device.type == "cuda" else compiled_words
-        self.validation = self._fixed([spec.task.validation(seed) for seed in seeds])
-        self.test = self._fixed([spec.task.test(seed) for seed in seeds])
+        self.validation = self._fixed([self.task.validation(seed) for seed in seeds])
+        self.test = self._fixed([self.task.test(seed) for seed in seeds])
         if isinstance(self.task, Arithmetic):
             subsets = np.array([self.task.subsets(seed) for seed in seeds])  # [s, subset, 2]
             place = np.arange(self.task.input_size)[:, None]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..nn._parts import Clamp, Leaf, Parts, Sigmoid, TanhSigmoid
 from ..spec import Spec
-from ..tasks import Arithmetic, threshold
+from ..tasks import Arithmetic, DigitSequences, threshold
 
 Floats = NDArray[np.float32]
 State = dict[str, NDArray[np.generic]]
@@ -38,6 +38,23 @@ class Curve:
     sparsity: Floats
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What else is known of a run on sequences of digits.
+
+    Args:
+        lengths: test errors `[records, lengths]`, a row a record of the curve, a column a length of the task.
+        training: errors on the training images at the same records.
+        outputs: what the network reads, at the best record, off the test images of each digit of the task: the mean.
+        spreads: the standard deviation of the same.
+    """
+
+    lengths: Floats
+    training: Floats
+    outputs: Floats
+    spreads: Floats
+
+
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """A finished run: what a judge needs to know of it.
@@ -57,6 +74,7 @@ class Run:
         best_weights, end_weights: effective weights at the best record and after the last update, as `layout` says.
         curve: thinned records.
         elapsed_s: seconds of its share of the engine.
+        reading: what else is known of a run on sequences of digits; `best_test` is then that of the training length.
     """
 
     spec: Spec
@@ -80,6 +98,7 @@ class Run:
     end_weights: Floats
     curve: Curve
     elapsed_s: float
+    reading: Reading | None = None
 
 
 def _nothing(spec: Spec, seed: int) -> State | None:
@@ -131,14 +150,19 @@ def thresholds(spec: Spec) -> tuple[float, float]:
     task = spec.task
     if isinstance(task, Arithmetic):
         return threshold(task, as_released=True).value, threshold(task).value
+    if isinstance(task, DigitSequences):
+        return np.nan, np.nan  # one a length, from reference runs
     value = np.nan if task.threshold is None else task.threshold
     return value, value
 
 
 def curve_records(spec: Spec, all_records: bool = False) -> NDArray[np.int64]:
-    """Indices of the records that a curve keeps: the first and the last, and about 200 spread over the logarithm."""
+    """Indices of the records that a curve keeps: the first and the last, and about 200 spread over the logarithm.
+
+    On sequences of digits all are kept: their thresholds come later, from other runs.
+    """
     last = spec.records - 1
-    if all_records or last < CURVE_RECORDS:
+    if all_records or last < CURVE_RECORDS or isinstance(spec.task, DigitSequences):
         return np.arange(last + 1)
     spread = np.geomspace(1, last, CURVE_RECORDS).round().astype(np.int64)
     return np.unique(np.concatenate([[0], spread]))

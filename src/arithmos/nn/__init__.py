@@ -1,6 +1,6 @@
 """Neural arithmetic units as PyTorch layers, and `UNITS`, the catalogue of them."""
 
-from . import gated_nau_nmu, linear, nac_add, nac_mul, nac_mul_nmu, nac_mul_sigma, nalu, nau, nmu
+from . import gated_nau_nmu, linear, lstm, nac_add, nac_mul, nac_mul_nmu, nac_mul_sigma, nalu, nau, nmu, solved
 from ._init import GlorotNormal as GlorotNormal
 from ._init import GlorotUniform as GlorotUniform
 from ._init import HeUniform as HeUniform
@@ -17,10 +17,12 @@ from ._parts import Sum as Sum
 from ._parts import TanhSigmoid as TanhSigmoid
 from ._unit import Catalogue as Catalogue
 from ._unit import Unit as Unit
+from .digit_reader import DigitReader as DigitReader
 from .gated_nau_nmu import GatedNAUNMU as GatedNAUNMU
 from .linear import Linear as Linear
 from .linear import ReLU as ReLU
 from .linear import ReLU6 as ReLU6
+from .lstm import LSTM as LSTM
 from .nac_add import NACAdd as NACAdd
 from .nac_mul import NACMul as NACMul
 from .nac_mul_nmu import NACMulNMU as NACMulNMU
@@ -29,6 +31,8 @@ from .nalu import NALU as NALU
 from .nau import NAU as NAU
 from .nmu import NMU as NMU
 from .recurrent import Recurrent as Recurrent
+from .solved import SolvedAdd as SolvedAdd
+from .solved import SolvedMul as SolvedMul
 
 UNITS = Catalogue(
     "unit",
@@ -46,3 +50,6 @@ UNITS = Catalogue(
     linear.relu6_unit,
 )
 """The units of the paper, in the order in which tables print; `UNITS.add(mine)` has one more."""
+
+CELLS = UNITS.add(lstm.unit, solved.add_unit, solved.mul_unit)
+"""What can be the cell of a sequence: the units, and what only sequential tasks compare them with."""

@@ -54,6 +54,10 @@ class Recurrent(nn.Module):
         state: Tensor = self.unit(torch.cat([x, h], dim=-1))
         return state
 
+    def output(self, h: Float[Tensor, "*batch o"]) -> Float[Tensor, "*batch o"]:
+        """What is seen of a state: all of it."""
+        return h
+
     def forward(
         self, x: Float[Tensor, "*batch time i"], h: Float[Tensor, "*batch o"] | None = None
     ) -> Float[Tensor, "*batch time o"]:
@@ -71,6 +75,8 @@ class Recurrent(nn.Module):
 
 
 def _identity(unit: nn.Module) -> float:
+    if isinstance(identity := getattr(unit, "identity", None), float):
+        return identity
     match getattr(unit, "parts", None):
         case Gate():
             return 0.0

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ..experiments import Experiment
 from ..spec import Spec
-from ..tasks import Arithmetic
+from ..tasks import Rows
 
 Place = float | str
 """A number, or a category; empty in a table."""
@@ -29,4 +29,4 @@ def axis_value(spec: Spec, axis: str) -> Place:
 
 def operation(spec: Spec) -> str:
     """The operation that a spec learns; empty for a user's data."""
-    return spec.task.operation if isinstance(spec.task, Arithmetic) else ""
+    return "" if isinstance(spec.task, Rows) else spec.task.operation

@@ -2,17 +2,34 @@
 
 `VERSION` is the version of the schema. Whoever changes a column raises it and adds the step that makes a table of the
 new version from one of the version before: `MIGRATIONS[1] = update_to_2`. Files on disk stay as they are; `pack`
-writes new ones.
+writes new ones. A step sees the columns that were asked for and those in `NEEDED`.
 """
 
 from collections.abc import Callable
 
 import pyarrow as pa
 
-VERSION = 1
+VERSION = 2
 
-MIGRATIONS: dict[int, Callable[[pa.Table], pa.Table]] = {}
+DIGITS = {
+    **dict.fromkeys(("curve_training", "curve_lengths", "digit_outputs", "digit_spreads"), pa.list_(pa.float32())),
+    **dict.fromkeys(("digits", "test_lengths"), pa.list_(pa.int64())),
+    **{"images": pa.string(), "length": pa.int64(), "input_strength": pa.float64()},
+}
+
+
+def update_to_2(table: pa.Table) -> pa.Table:
+    """Sequences of digits have columns that no earlier run could fill."""
+    for name, kind in DIGITS.items():
+        table = table.append_column(name, pa.nulls(len(table), kind))
+    return table
+
+
+MIGRATIONS: dict[int, Callable[[pa.Table], pa.Table]] = {1: update_to_2}
 """By the version they start from."""
+
+NEEDED: tuple[str, ...] = ()
+"""Columns from which steps compute others; they are read from every older part."""
 
 
 def migrate(table: pa.Table, version: int) -> pa.Table:

@@ -184,8 +184,9 @@ def read(source: Path | pa.NativeFile, path: Path, schema: pa.Schema, columns: S
             version = int(metadata[SCHEMA_VERSION])
             if version > _migrations.VERSION:
                 raise _newer(path, version, metadata[PACKAGE_VERSION].decode())
-            current = version == _migrations.VERSION
-            table = file.read(columns=list(columns)) if current else _migrations.migrate(file.read(), version)
+            wanted = dict.fromkeys((*columns, *_migrations.NEEDED))
+            there = [name for name in file.schema_arrow.names if name in wanted]
+            table = _migrations.migrate(file.read(columns=there), version)
             return table.select(columns).cast(pa.schema([schema.field(name) for name in columns]))
     except (FileNotFoundError, NewerError):
         raise

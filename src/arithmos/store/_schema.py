@@ -20,7 +20,7 @@ import pyarrow as pa
 from .. import __version__
 from ..engines.contract import Run, State
 from ..spec import Spec
-from ..tasks import Arithmetic
+from ..tasks import Arithmetic, DigitSequences
 
 TEXT, COUNT, REAL, FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 FLOATS, COUNTS = pa.list_(pa.float32()), pa.list_(pa.int64())
@@ -35,8 +35,8 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "label": (TEXT, "name of the model in a printed table"),
     "layers": (TEXT, "units from input to output, joined by >"),
     "options": (TEXT, "options of each layer, a JSON list"),
-    "task": (TEXT, "kind of task: arithmetic, or rows for a user's data"),
-    "operation": (TEXT, "arithmetic: add, sub, mul, div, squared or root"),
+    "task": (TEXT, "kind of task: arithmetic, digits for sequences of them, or rows for a user's data"),
+    "operation": (TEXT, "arithmetic: add, sub, mul, div, squared or root; digits: add or mul"),
     "input_size": (COUNT, "length of the input"),
     "output_size": (COUNT, "length of the output"),
     "subset_ratio": (REAL, "arithmetic: length of a subset as a share of the input; null for fixed subsets"),
@@ -45,6 +45,11 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "interpolation": (TEXT, "arithmetic: parts of the training range, a JSON list"),
     "extrapolation": (TEXT, "arithmetic: parts of the test range, a JSON list"),
     "rows": (TEXT, "rows: digest of the user's data"),
+    "images": (TEXT, "digits: digest of the images and labels"),
+    "digits": (COUNTS, "digits: which of them occur"),
+    "length": (COUNT, "digits: images in a training sequence"),
+    "test_lengths": (COUNTS, "digits: images in the sequences of each test"),
+    "input_strength": (REAL, "digits: strength of the regularizer of the cell's inputs"),
     "hidden_size": (COUNT, "width between the layers"),
     "iterations": (COUNT, "last iteration of the training"),
     "batch_size": (COUNT, "observations an iteration"),
@@ -73,6 +78,10 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "curve_validation": (FLOATS, "learning curve: validation errors"),
     "curve_test": (FLOATS, "learning curve: test errors"),
     "curve_sparsity": (FLOATS, "learning curve: sparsity errors"),
+    "curve_training": (FLOATS, "digits: errors on the training images at the records of the curve"),
+    "curve_lengths": (FLOATS, "digits: test errors, record by record, of each test length"),
+    "digit_outputs": (FLOATS, "digits: mean of what is read off the test images of each digit at the best record"),
+    "digit_spreads": (FLOATS, "digits: standard deviation of the same"),
     "elapsed_s": (REAL, "seconds of the run's share of the engine"),
     "version": (TEXT, "version of arithmos that made the run"),
     "python": (TEXT, "version of Python"),
@@ -89,7 +98,10 @@ KEY = ("spec_id", "seed", "engine")
 
 CURVE = ("curve_step", "curve_validation", "curve_test", "curve_sparsity")
 
-HEAVY = (*CURVE, "best_weights", "end_weights")
+READING = ("curve_training", "curve_lengths", "digit_outputs", "digit_spreads")
+"""What only sequences of digits have, null elsewhere."""
+
+HEAVY = (*CURVE, *READING, "best_weights", "end_weights")
 """The columns that are read only when asked for: nearly all of a store's bytes."""
 
 STATES = pa.schema(
@@ -136,6 +148,10 @@ def _describe(spec: Spec) -> dict[str, Any]:
         "sparsity_start": spec.model.schedule.start,
         "sparsity_end": spec.model.schedule.end,
     }
+    if isinstance(task, DigitSequences):
+        lists = {name: list(getattr(task, name)) for name in ("digits", "test_lengths")}
+        about = {"operation": task.operation, "length": task.length, "input_strength": spec.model.inputs.strength}
+        return columns | {"task": "digits", "images": task.data} | lists | about
     if not isinstance(task, Arithmetic):
         return columns | {"task": "rows", "rows": task.digest}
     subsets: dict[str, Any] = {"subset_count": task.subset_count if task.fixed is None else len(task.fixed)}
@@ -147,6 +163,9 @@ def _describe(spec: Spec) -> dict[str, Any]:
 
 def _measured(run: Run) -> dict[str, Any]:
     curve = {name: getattr(run.curve, name.removeprefix("curve_")) for name in CURVE}
+    if (reading := run.reading) is not None:
+        curve |= {"curve_training": reading.training, "curve_lengths": reading.lengths.ravel()}
+        curve |= {"digit_outputs": reading.outputs, "digit_spreads": reading.spreads}
     return {name: getattr(run, name) for name in _FROM_RUN} | curve
 
 

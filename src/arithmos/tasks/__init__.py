@@ -3,8 +3,12 @@
 from .arithmetic import OPERATIONS as OPERATIONS
 from .arithmetic import TEN_PARAMETERS as TEN_PARAMETERS
 from .arithmetic import Arithmetic as Arithmetic
+from .digits import DigitSequences as DigitSequences
 from .rows import Rows as Rows
 from .threshold import Threshold as Threshold
 from .threshold import threshold as threshold
 
-Task = Arithmetic | Rows
+Observations = Arithmetic | Rows
+"""Tasks of single observations, inputs and targets."""
+
+Task = Observations | DigitSequences

@@ -8,6 +8,7 @@ from queue import SimpleQueue
 
 from ...nn._parts import Parts
 from ...spec import Spec
+from ...tasks import DigitSequences
 from ..contract import NO_CONTROL, Control, Job, Run
 from .run import RunState
 
@@ -42,7 +43,9 @@ class CpuEngine:
         self.threads = threads or _cores()
 
     def refuses(self, spec: Spec) -> str | None:
-        """Networks with a layer that has a part of its own."""
+        """Networks with a layer that has a part of its own, and those that read images."""
+        if isinstance(spec.task, DigitSequences):
+            return "it has no convolutions"
         own = [layer.unit for layer, parts in zip(spec.model.layers, spec.parts, strict=True) if parts is None]
         return f"it knows units by their parts, and {own[0]} has one of its own" if own else None
 

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ... import philox as reference
 from ...spec import Spec
-from ...tasks import OPERATIONS, Arithmetic, Task
+from ...tasks import OPERATIONS, Arithmetic, Observations
 from ...tasks.arithmetic import EVALUATION_SIZE, Range
 from ..contract import Floats
 from . import batch, philox
@@ -40,7 +40,7 @@ def align(values: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-def make_scratch(program: Program, task: Task, p: Floats) -> Arrays:
+def make_scratch(program: Program, task: Observations, p: Floats) -> Arrays:
     """Memory that means nothing between two iterations, filled with NaN; and the parameters by name."""
     columns = -(-task.input_size // 4) * 4
     x = aligned((columns, LANES), np.float32, np.nan)
@@ -71,7 +71,7 @@ def make_setting(
     spec: Spec, seed: int, thresholds: tuple[float, float], kept: NDArray[np.int64]
 ) -> tuple[Setting, Arrays]:
     """The numbers and arrays that stay the same for a run."""
-    task, adam, schedule = spec.task, spec.optimizer, spec.model.schedule
+    task, adam, schedule = spec.observations, spec.optimizer, spec.model.schedule
     validation, test = task.validation(seed)[1], task.test(seed)[1]
     setting = Setting(
         evaluate_every=spec.evaluate_every,
@@ -106,7 +106,7 @@ def make_setting(
     return setting, arrays | _observations(task, seed)
 
 
-def _observations(task: Task, seed: int) -> Arrays:
+def _observations(task: Observations, seed: int) -> Arrays:
     """Where the observations of the batch, the validation set and the test set come from."""
     if isinstance(task, Arithmetic):
         ranges = (task.interpolation, task.interpolation, task.extrapolation)

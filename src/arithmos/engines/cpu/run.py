@@ -62,7 +62,7 @@ class RunState:
             "best_step": judge.best_step,
             **{name: getattr(judge, name)[0] for name in rows},
             **fixed,
-            **make_scratch(self.program, self.spec.task, self._p),
+            **make_scratch(self.program, self.spec.observations, self._p),
         }
 
     def compile(self, say: Callable[[str], None]) -> None:

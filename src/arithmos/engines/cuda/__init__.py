@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 from numpy.typing import NDArray
 
 from ...spec import Spec
-from ...tasks import Task
+from ...tasks import DigitSequences, Task
 from ..contract import NO_CONTROL, Control, Job, Run, State, thresholds
 from .device import Device, Gpu, Kernel, Memory
 from .group import Group
@@ -63,6 +63,8 @@ class CudaEngine:
 
     def refuses(self, spec: Spec) -> str | None:
         """Why this engine cannot run the spec, in a line, or None if it can."""
+        if isinstance(spec.task, DigitSequences):
+            return "it has no convolutions"
         for layer in spec.model.layers:
             if layer.parts is None:
                 return f"{layer.unit} has a part of its own, which has no kernel"

@@ -202,7 +202,7 @@ def _data(
     device: Device, spec: Spec, seeds: tuple[int, ...], shared: Callable[[object, Callable[[], NDArray[Any]]], Memory]
 ) -> dict[str, Memory]:
     """The fixed sets, and which targets of them are a run's; a user's rows."""
-    task = spec.task
+    task = spec.observations
     if isinstance(task, Rows):
         x, t = task.training()
         sets: tuple[Any, ...] = (task.validation(0), task.test(0))
@@ -281,7 +281,7 @@ def _settings(spec: Spec, addresses: dict[str, int], curve_length: int) -> Setti
 
 
 def _task_settings(spec: Spec) -> dict[str, Any]:
-    task = spec.task
+    task = spec.observations
     sizes = {f"{name}_rows": len(getattr(task, name)(0)[0]) for name in ("validation", "test")}
     if isinstance(task, Rows):
         return {**sizes, "row_count": len(task.training()[0])}

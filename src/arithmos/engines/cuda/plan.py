@@ -174,16 +174,18 @@ def _unroll(columns: int, split: int, sums: int) -> int:
 
 def subset_lengths(spec: Spec) -> list[int]:
     """Inputs in each subset, the same for all seeds; a user's rows have none."""
-    return [0] if isinstance(spec.task, Rows) else [stop - start for start, stop in spec.task.subsets(0)]
+    task = spec.observations
+    return [0] if isinstance(task, Rows) else [stop - start for start, stop in task.subsets(0)]
 
 
 def range_kind(spec: Spec) -> str:
     """How the training inputs are made of random words."""
-    if isinstance(spec.task, Rows):
+    task = spec.observations
+    if isinstance(task, Rows):
         return "ROWS"
-    if len(spec.task.interpolation) == 2:
+    if len(task.interpolation) == 2:
         return "TWO_PARTS"
-    (width,), (low,) = range_constants(spec.task.interpolation)
+    (width,), (low,) = range_constants(task.interpolation)
     if float(width) == 1.0 and float(low) == 1.0:
         return "UNIT"
     # fma(width, 1 + u, low - width) rounds the same number once if low - width is exact.

@@ -1,0 +1,94 @@
+r"""Long short-term memory (Hochreiter & Schmidhuber, 1997): the baseline of the sequential tasks.
+
+.. math:: c_t = \sigma(f)\,c_{t-1} + \sigma(i)\tanh(g), \qquad h_t = \sigma(o)\tanh(c_t), \qquad
+          [i, f, g, o] = W x_t + U h_{t-1} + b
+
+Its output lies within (-1, 1).
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from .._typing import Float
+from ._unit import Unit
+
+
+class LSTM(nn.Module):
+    """An LSTM with the interface of `Recurrent`; its state is h beside c, its output h.
+
+    Args:
+        in_features: inputs and outputs together, as those of a unit in `Recurrent`.
+        out_features: width of h.
+        initial: every element of the state before the first step.
+
+    Shape:
+        - input: :math:`(*, time, i)`, and a state :math:`(*, 2 o)` where one is given
+        - output: :math:`(*, time, o)`
+
+    Example:
+        >>> LSTM(2, 1)(torch.zeros(3, 5, 1)).shape
+        torch.Size([3, 5, 1])
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        initial: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if not 0 < out_features < in_features:
+            raise ValueError(
+                f"in_features must count inputs and outputs, more than out_features; got {in_features}, {out_features}"
+            )
+        self.input_size, self.output_size, self.state_size = in_features - out_features, out_features, 2 * out_features
+        self.initial = float(initial)
+        rows = 4 * out_features
+        self.weight_ih = nn.Parameter(torch.empty(rows, self.input_size, device=device, dtype=dtype))
+        self.weight_hh = nn.Parameter(torch.empty(rows, out_features, device=device, dtype=dtype))
+        self.bias_ih = nn.Parameter(torch.empty(rows, device=device, dtype=dtype))
+        self.bias_hh = nn.Parameter(torch.empty(rows, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw new initial values as torch's LSTM does: all uniform, within one over the root of the width."""
+        bound = 1 / math.sqrt(self.output_size)
+        with torch.no_grad():
+            for parameter in self.parameters():
+                parameter.uniform_(-bound, bound, generator=generator)
+
+    def initial_state(self, x: Float[Tensor, "*batch time i"]) -> Float[Tensor, "*batch o"]:
+        """The state before the first step, for a sequence of this batch shape, type and device."""
+        return x.new_full((*x.shape[:-2], self.state_size), self.initial)
+
+    def step(self, x: Float[Tensor, "*batch i"], state: Float[Tensor, "*batch s"]) -> Float[Tensor, "*batch s"]:
+        """The next state."""
+        h, c = state.chunk(2, dim=-1)
+        gates = x @ self.weight_ih.T + self.bias_ih + h @ self.weight_hh.T + self.bias_hh
+        i, f, g, o = gates.chunk(4, dim=-1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        return torch.cat([torch.sigmoid(o) * torch.tanh(c), c], dim=-1)
+
+    def output(self, state: Float[Tensor, "*batch s"]) -> Float[Tensor, "*batch o"]:
+        """What is seen of a state."""
+        return state[..., : self.output_size]
+
+    def forward(
+        self, x: Float[Tensor, "*batch time i"], state: Float[Tensor, "*batch s"] | None = None
+    ) -> Float[Tensor, "*batch time o"]:
+        if x.ndim < 2 or x.shape[-1] != self.input_size:
+            raise ValueError(f"x must be (*, time, {self.input_size}), got {tuple(x.shape)}")
+        state = self.initial_state(x) if state is None else state
+        outputs = []
+        for x_t in x.unbind(-2):
+            state = self.step(x_t, state)
+            outputs.append(self.output(state))
+        return torch.stack(outputs, dim=-2) if outputs else x.new_empty(*x.shape[:-1], self.output_size)
+
+
+unit = Unit(LSTM, name="LSTM", label="LSTM", paper="hochreiter1997long")

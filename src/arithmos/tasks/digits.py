@@ -1,0 +1,176 @@
+r"""Sequences of handwritten digits: the running product, or sum, of what the images show.
+
+.. math:: t_i = \prod_{j \le i} d_j \qquad \text{or} \qquad t_i = \sum_{j \le i} d_j
+
+A network sees images, one a step, and is told the target after each. It trains on short sequences and is tested on
+longer ones. The images are put in an order and cut into sequences; what is left over is dropped.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import philox
+from ..data import MNIST_DIGEST, Digits, mnist
+
+Images = NDArray[np.uint8]
+Indices = NDArray[np.int64]
+Part = Literal["training", "validation", "test"]
+
+ORDERS: dict[Part, int] = {"training": 62379872, "validation": 47430696, "test": 88253339}
+"""Seeds of the orders in which runs are evaluated, the same for all of them, as in the published runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigitSequences:
+    """Running products or sums of digits that are only seen as images.
+
+    Args:
+        operation: "mul" or "add".
+        length: images in a training sequence, and in a validation sequence.
+        test_lengths: images in the sequences of each test; `length` is one of them.
+        digits: the digits that occur; the published runs multiplied no zeros.
+        images: training images of these digits.
+        validation_size: how many of the last training images, before any digit is left out, are for validation.
+        fixed: a training sequence holds the same images for a whole run, as in the published runs, and only the order
+            of sequences changes; otherwise every epoch cuts the images anew.
+        every_step: the loss counts every step of a sequence, as in the published runs, and not its last only.
+        initial: state of the cell before the first image; None for what leaves the first number as it is, 1 for
+            products and 0 for sums, and 0 for gated units and the LSTM, as in the published runs.
+        data: digest of the images and labels.
+        source: images and labels other than MNIST; `images` and `data` then follow from them.
+
+    Example:
+        >>> task = DigitSequences(operation="mul", length=2, test_lengths=(1, 2), digits=(1, 2, 3), images=100)
+        >>> task.targets(np.array([[2, 3], [3, 3]])).tolist()
+        [[2.0, 6.0], [3.0, 9.0]]
+    """
+
+    version = 1
+    """Changes when the same task and seed give other batches, or when the network that reads the images changes."""
+
+    operation: Literal["mul", "add"]
+    length: int
+    test_lengths: tuple[int, ...]
+    digits: tuple[int, ...]
+    images: int
+    validation_size: int = 5000
+    fixed: bool = True
+    every_step: bool = True
+    initial: float | None = None
+    data: str = MNIST_DIGEST
+    source: Digits | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.operation not in ("mul", "add"):
+            raise ValueError(f"operation must be mul or add, got {self.operation!r}")
+        if not self.digits or not set(self.digits) <= set(range(10)):
+            raise ValueError(f"digits must be some of 0 to 9, got {self.digits}")
+        if self.length not in self.test_lengths or min(self.test_lengths) < 1:
+            raise ValueError(f"test_lengths must be at least 1 and have length {self.length}, got {self.test_lengths}")
+        if self.source is not None:
+            object.__setattr__(self, "data", self.source.digest)
+            object.__setattr__(self, "images", len(self._eligible("training")))
+        if self.images < self.length:
+            raise ValueError(
+                f"images must be enough for one sequence of {self.length}, got {self.images} training images of the "
+                f"digits {', '.join(map(str, self.digits))}"
+            )
+
+    @property
+    def input_size(self) -> int:
+        """What the cell sees: the number that was read, and its own state."""
+        return 2
+
+    @property
+    def output_size(self) -> int:
+        """One target a step."""
+        return 1
+
+    @property
+    def sequences(self) -> int:
+        """Training sequences."""
+        return self.images // self.length
+
+    def epoch(self, batch_size: int) -> int:
+        """Iterations that see every training sequence once; the last batch may be smaller."""
+        return -(-self.sequences // batch_size)
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Mean and standard deviation of the pixels of MNIST, by which images are put to scale."""
+        return 0.1307, 0.3081
+
+    @cached_property
+    def _digits(self) -> Digits:
+        source = _mnist() if self.source is None else self.source
+        if source.digest != self.data:
+            raise ValueError(f"the digits at hand are {source.digest}, and the task is about {self.data}")
+        return source
+
+    def _eligible(self, part: Part) -> Indices:
+        labels = self._labels(part)
+        found = np.flatnonzero(np.isin(labels, self.digits))
+        if not len(found):
+            raise ValueError(f"none of the {len(labels)} {part} images shows one of the digits {self.digits}")
+        return found
+
+    def _labels(self, part: Part) -> Images:
+        source = self.source or self._digits
+        labels: Images = source.test_labels if part == "test" else source.train_labels[self._cut(part)]
+        return labels
+
+    def _cut(self, part: Part) -> slice:
+        end = len((self.source or self._digits).train_labels) - self.validation_size
+        if end < 1:
+            raise ValueError(f"validation_size must leave images to train on, got {self.validation_size}")
+        return slice(None, end) if part == "training" else slice(end, None)
+
+    def pixels(self, part: Part) -> tuple[Images, Images]:
+        """Images `[n, 28, 28]` of the task's digits, and which digits they show `[n]`."""
+        source, kept = self._digits, self._eligible(part)
+        images = source.test_images if part == "test" else source.train_images[self._cut(part)]
+        return images[kept], self._labels(part)[kept]
+
+    def cut(self, order: Indices, length: int) -> Indices:
+        """Sequences `[n, length]` of images in a given order."""
+        count = len(order) // length
+        return order[: count * length].reshape(count, length)
+
+    def evaluation(self, part: Part, length: int) -> Indices:
+        """The sequences `[n, length]`, as places in `pixels`, on which all runs are evaluated."""
+        order = np.random.RandomState(ORDERS[part]).permutation(len(self._eligible(part)))
+        sequences = self.cut(order, length)
+        if not len(sequences):
+            raise ValueError(f"{len(order)} {part} images are not enough for a sequence of {length}")
+        return sequences
+
+    def training(self, seed: int) -> Indices:
+        """The training sequences `[sequences, length]` of a run, as places in `pixels`, if they are fixed."""
+        own = int(np.random.RandomState(seed).randint(0, 2**32 - 1, dtype=np.int64))
+        return self.cut(np.random.RandomState(own).permutation(self.images), self.length)
+
+    def at(self, seed: int, epoch: int) -> Indices:
+        """The training sequences of a run in the order of an epoch: a function of seed and epoch, and of no state."""
+        count = self.sequences if self.fixed else self.images
+        word = philox.words((seed, philox.RUN), philox.ORDER, epoch, count, 1)[:, 0]
+        order = np.argsort(word, kind="stable")
+        return self.training(seed)[order] if self.fixed else self.cut(order, self.length)
+
+    def targets(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Targets of every step of sequences of labels `[n, length]`."""
+        accumulate = np.multiply if self.operation == "mul" else np.add
+        values: NDArray[np.float64] = accumulate.accumulate(labels.astype(np.float64), axis=1)
+        return values
+
+    def formula(self, seed: int) -> str:
+        """The target as an expression, to be read by a person."""
+        return ("*" if self.operation == "mul" else " + ").join(f"d{i + 1}" for i in range(self.length))
+
+
+@lru_cache(maxsize=1)
+def _mnist() -> Digits:
+    return mnist()
