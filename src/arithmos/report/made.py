@@ -8,6 +8,7 @@ from ..experiments import EXPERIMENTS
 from ..store import Store
 from .judged import Criterion
 from .marks import symbol
+from .references import with_thresholds
 
 _MAKERS = ["engine", "version", "python", "torch", "numpy", "processor"]
 
@@ -45,7 +46,7 @@ def others(store: Store, criterion: Criterion = "released") -> pd.DataFrame:
     limit = f"threshold_{criterion}"
     known = {spec.id for experiment in EXPERIMENTS.values() for spec in experiment.specs}
     runs = store.load(columns=[*names, *sizes, limit, "best_test"])
-    runs = runs[~runs["spec_id"].isin(known)]
+    runs = with_thresholds(store, runs[~runs["spec_id"].isin(known)])
     runs = runs.assign(solved=runs["best_test"] < runs[limit])
     found = runs.groupby([*names, *sizes], dropna=False, sort=False, as_index=False)
     frame = found.agg(runs=("seed", "size"), solved=("solved", "sum"))
@@ -56,5 +57,8 @@ def _task(spec: str) -> str:
     """What is learned, in a few words."""
     known = json.loads(spec)
     task = known["task"]
+    length = f"{known['iterations']:,} iterations"
+    if task["kind"] == "digits":
+        return f"{symbol(task['operation'])} of {task['length']} digits, {length}"
     problem = symbol(task["operation"]) if task["kind"] == "arithmetic" else "rows of data"
-    return f"{problem}, {task['input_size']} inputs, {known['hidden_size']} hidden, {known['iterations']:,} iterations"
+    return f"{problem}, {task['input_size']} inputs, {known['hidden_size']} hidden, {length}"

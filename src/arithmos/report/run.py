@@ -14,6 +14,7 @@ from ..nn import UNITS
 from ..spec import Layer
 from ..store import COLUMNS, Store
 from . import listing
+from .references import Reference, best_errors, problem, references, with_thresholds
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
@@ -32,6 +33,7 @@ def spec_page(store: Store, spec_id: str) -> str:
     spec = next(known, None) if runs.empty else runs["spec"].iloc[0]
     if spec is None:
         raise KeyError(f"spec {spec_id!r} is neither in {store.path} nor in the catalogue")
+    runs = with_thresholds(store, runs)
     runs = runs.assign(solved=runs["best_test"] < runs["threshold_released"])
     listed = listing.write(runs[list(listing.RUNS)], f"{len(runs)} runs of {spec_id} in {store.path}", listing.RUNS)
     return f"{json.dumps(json.loads(spec), indent=1)}\n\n{listed}"
@@ -47,10 +49,12 @@ def run_page(store: Store, spec_id: str, seed: int) -> str:
     runs = runs[runs["seed"] == seed]
     if runs.empty:
         raise KeyError(f"{store.path} has no run of spec {spec_id!r} with seed {seed}")
-    return "\n\n".join(_describe({str(k): v for k, v in row.items()}) for row in runs.to_dict("records"))
+    known = references(store)
+    rows = [{str(k): v for k, v in row.items()} for row in with_thresholds(store, runs).to_dict("records")]
+    return "\n\n".join(_describe(row, known.get(problem(row["spec"]))) for row in rows)
 
 
-def _describe(row: Row) -> str:
+def _describe(row: Row, reference: Reference | None) -> str:
     spec = f"{row['layers']}, {row['operation'] or 'rows'}, {row['input_size']} inputs, {row['hidden_size']} hidden"
     return "\n".join(
         [
@@ -62,6 +66,7 @@ def _describe(row: Row) -> str:
             "",
             f"Effective weights at the best record, step {row['best_step']:,}",
             *_weights(row),
+            *(_digits(row, reference) if row["task"] == "digits" else []),
         ]
     )
 
@@ -69,6 +74,9 @@ def _describe(row: Row) -> str:
 def _verdict(row: Row) -> Iterator[str]:
     for criterion in ("released", "corrected"):
         limit, at = row[f"threshold_{criterion}"], row[f"solved_at_{criterion}"]
+        if np.isnan(limit):
+            yield f"{criterion:<10} not judged: test error {row['best_test']:.3g}, no threshold"
+            continue
         verdict = "solved" if row["best_test"] < limit else "not solved"
         first = f"first below it at step {at:,}" if at >= 0 else "never below it"
         yield f"{criterion:<10} {verdict}: test error {row['best_test']:.3g}, threshold {limit:.3g}, {first}"
@@ -117,6 +125,23 @@ def _weights(row: Row) -> Iterator[str]:
         yield np.array2string(values, precision=3, suppress_small=True, max_line_width=100, threshold=2000)
 
 
+def _digits(row: Row, reference: Reference | None) -> Iterator[str]:
+    """What a run on sequences reads, and its errors at every length beside their thresholds."""
+    yield ""
+    yield "Numbers read off the test images of each digit at the best record, and their standard deviations"
+    for name in ("digits", "digit_outputs", "digit_spreads"):
+        yield " ".join(f"{value:>8.3g}" for value in row[name])
+    yield ""
+    yield "Test errors at the best record by length of the sequence, and thresholds as released and corrected"
+    limits = [{} if reference is None else reference.thresholds(as_released=released) for released in (True, False)]
+    for length, error in zip(row["test_lengths"], best_errors(row), strict=True):
+        known = [limit.get(length, math.nan) for limit in limits]
+        words = [
+            "no threshold" if np.isnan(limit) else f"{'<' if error < limit else '≥'} {limit:.3g}" for limit in known
+        ]
+        yield f"{length:>6} {error:>10.3g} {words[0]:<14} {words[1]}".rstrip()
+
+
 def matrices(row: Row) -> Iterator[tuple[str, NDArray[np.float32]]]:
     """The effective weights of a stored run at its best record, by name: matrices, biases, gates."""
     weights = np.asarray(row["best_weights"], np.float32)
@@ -130,7 +155,7 @@ def _arrays(row: Row, size: int) -> list[tuple[str, tuple[int, ...]]]:
     """Names and shapes of what is stored one after the other; a network with a unit of unknown parts is one array."""
     units, options = row["layers"].split(">"), json.loads(row["options"])
     if not all(unit in UNITS for unit in units):
-        return [("parameters", (size,))]
+        return [("parameters", (size,))] if size else []
     sizes = [row["input_size"], *[row["hidden_size"]] * (len(units) - 1), row["output_size"]]
     arrays = []
     for number, unit in enumerate(units):

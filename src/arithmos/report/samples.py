@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ..store import Store
 from .embedded import significant
 from .judged import Criterion
+from .references import with_thresholds
 from .run import matrices
 
 EACH = 2
@@ -35,6 +36,7 @@ def samples(store: Store, criterion: Criterion = "released") -> dict[str, dict[s
     """
     limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
     runs = store.load(columns=[limit, solved_at, *_MEASURED])
+    runs = with_thresholds(store, runs)
     runs = runs.assign(solved=runs["best_test"] < runs[limit])
     count = runs.groupby(["spec_id", "engine"])["seed"].transform("size")
     runs = runs.iloc[np.lexsort((runs["seed"], runs["engine"], -count, runs["spec_id"]))]
