@@ -109,7 +109,7 @@ def test_version():
         (["run", "table-1", "--models", "NAU>NMUU"], "unknown unit 'NMUU'; did you mean 'NMU'?"),
         (["run", "table-2", "--ops", "mull"], "table-2 has no operation 'mull'; did you mean 'mul'?"),
         (["run", "table-1", "--ops", "add"], "table-1 has no operation 'add'; it has mul"),
-        (["run", "table-1", "--seeds", "0"], "seeds must be at least 1, got 0"),
+        (["run", "table-1", "--seeds", "0"], "seeds must be a whole number from 1 to 1,000,000, got 0"),
         (["run", "table-1", "--seeds", "many"], "'many' is not a valid integer"),
         (["run", "table-1", "--iterations", "-1"], "iterations must be a whole number from 0 to 2^32 - 1, got -1"),
         (["run", "table-1", "--jobs", "0"], "--jobs"),

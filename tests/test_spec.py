@@ -144,11 +144,44 @@ def test_a_users_class_is_a_unit():
         ({"hidden_size": 0}, "hidden_size must be a whole number from 1"),
         ({"batch_size": 1.5}, "batch_size must be a whole number from 1 .*got 1.5"),
         ({"evaluate_every": True}, "evaluate_every must be a whole number from 1 .*got True"),
+        ({"iterations": 10**5000}, "iterations must be .*got a whole number of more than 4300 digits"),
+        ({"task": "mul"}, "task must be a task of arithmos.tasks, got 'mul'"),
+        ({"model": "NMU"}, "model must be a Model, got 'NMU'"),
     ],
 )
 def test_impossible_specs_are_refused_by_name(change, message):
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(SPEC, **change)
+
+
+def test_numbers_of_numpy_are_plain_numbers():
+    task = dataclasses.replace(TEN_PARAMETERS, input_size=np.int64(4), interpolation=[np.array([1, 2]).tolist()])
+    assert dataclasses.replace(SPEC, task=task, hidden_size=np.int32(2)).id == SPEC.id
+
+
+@pytest.mark.parametrize(
+    ("unit", "options", "message"),
+    [
+        ("NMUU", (), "unknown unit 'NMUU'; did you mean 'NMU'"),
+        (3, (), "unit must be a line of printable text, got 3"),
+        ("NMU", (("int", "paper"),), "an option of NMU must be one of init, project, clip, got 'int'; did you mean"),
+        ("NMU", (("clip", "no"),), "option 'clip' of NMU must be like True, got 'no'"),
+        ("NMU", "init", "options must be a list of pairs, got 'init'"),
+        ("own.py:Own", (("x", np.nan),), "option 'x' must be a finite number, got nan"),
+    ],
+)
+def test_impossible_layers_are_refused_by_name(unit, options, message):
+    with pytest.raises((ValueError, KeyError), match=message):
+        Layer(unit, options)
+
+
+def test_options_that_a_size_cannot_have_are_refused_with_the_spec():
+    own = Model("own", (Layer("NACAdd"), Layer("NACMul", (("init", "paper"),))))
+    with pytest.raises(ValueError, match=r"a layer NACMul of 2 inputs and 1 outputs cannot have options .*paper"):
+        dataclasses.replace(SPEC, model=own)
+    assert dataclasses.replace(SPEC, model=own, hidden_size=4).id
+    with pytest.raises(ValueError, match="init must be 'released' or 'paper', got 'papr'"):
+        dataclasses.replace(SPEC, model=Model("own", (Layer("NMU", (("init", "papr"),)),)))
 
 
 def test_impossible_optimizers_and_models_are_refused_by_name():

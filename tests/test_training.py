@@ -127,12 +127,12 @@ class TestSparsitySchedule:
 
     @pytest.mark.parametrize("strength", [-1.0, math.inf, math.nan])
     def test_refuses_a_bad_strength(self, strength):
-        with pytest.raises(ValueError, match=f"strength must be finite and not negative, got {strength}"):
+        with pytest.raises(ValueError, match=f"strength must (be a finite number|not be negative), got {strength}"):
             arithmos.SparsitySchedule(strength, 0, 1)
 
     @pytest.mark.parametrize(("start", "end"), [(2, 1), (-1, 1), (0, math.inf), (0, math.nan), (math.nan, 1)])
     def test_refuses_a_bad_range(self, start, end):
-        with pytest.raises(ValueError, match=f"got start={start}, end={end}"):
+        with pytest.raises(ValueError, match=f"got start={start}, end={end}|(start|end) must be a finite number"):
             arithmos.SparsitySchedule(1.0, start, end)
 
 

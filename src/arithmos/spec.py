@@ -19,13 +19,13 @@ from typing import Any, cast
 import torch
 from torch import nn
 
+from . import _checks
+from ._options import Plain, checked, try_options
 from .nn import CELLS, DigitReader, Recurrent
 from .nn._parts import Leaf, Parts
 from .nn._unit import Catalogue, Unit
 from .tasks import DigitSequences, Observations, Rows, Task
 from .training import SparsitySchedule
-
-Plain = str | int | float | bool
 
 NO_SCHEDULE = SparsitySchedule(0.0, 0, 1)
 
@@ -41,6 +41,11 @@ class Layer:
 
     unit: str | Unit
     options: tuple[tuple[str, Plain], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.unit, Unit) and ":" not in _checks.text("unit", self.unit):
+            _ = self.record  # an unknown name is an error here, not in the middle of a campaign
+        object.__setattr__(self, "options", checked(self.unit, self.options))
 
     @property
     def record(self) -> Unit:
@@ -128,8 +133,10 @@ class InputRegularizer:
     logs: bool = True
 
     def __post_init__(self) -> None:
-        if not self.strength >= 0:
+        if _checks.number("strength", self.strength) < 0:
             raise ValueError(f"strength must not be negative, got {self.strength}")
+        if not isinstance(self.logs, bool):
+            raise ValueError(f"logs must be True or False, got {_checks.shown(self.logs)}")
 
 
 @dataclass(frozen=True)
@@ -151,10 +158,16 @@ class Model:
     inputs: InputRegularizer = InputRegularizer()
 
     def __post_init__(self) -> None:
+        _checks.text("name", self.name)
+        if not isinstance(self.layers, tuple) or not all(isinstance(layer, Layer) for layer in self.layers):
+            raise ValueError(f"layers must be a tuple of Layer, got {_checks.shown(self.layers)}")
         if not self.layers:
             raise ValueError(f"model {self.name!r} must have at least one layer, got none")
-        if not self.label:
-            object.__setattr__(self, "label", self.name)
+        if not isinstance(self.schedule, SparsitySchedule):
+            raise ValueError(f"schedule must be a SparsitySchedule, got {_checks.shown(self.schedule)}")
+        if not isinstance(self.inputs, InputRegularizer):
+            raise ValueError(f"inputs must be an InputRegularizer, got {_checks.shown(self.inputs)}")
+        object.__setattr__(self, "label", _checks.text("label", self.label) if self.label else self.name)
 
     def with_options(self, **options: Plain) -> "Model":
         """The same model with these options on every layer, as an ablation has it."""
@@ -222,6 +235,8 @@ class Adam:
     eps: float = 1e-8
 
     def __post_init__(self) -> None:
+        for name in ("lr", "beta1", "beta2", "eps"):
+            object.__setattr__(self, name, _checks.number(name, getattr(self, name)))
         for name in ("lr", "eps"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
@@ -258,10 +273,15 @@ class Spec:
     optimizer: Adam = Adam()
 
     def __post_init__(self) -> None:
+        for name, kind in (("task", Task), ("model", Model), ("optimizer", Adam)):
+            if not isinstance(getattr(self, name), kind):
+                wanted = getattr(kind, "__name__", "task of arithmos.tasks")
+                raise ValueError(f"{name} must be a {wanted}, got {_checks.shown(getattr(self, name))}")
         for name, least in (("hidden_size", 1), ("iterations", 0), ("batch_size", 1), ("evaluate_every", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**32:
-                raise ValueError(f"{name} must be a whole number from {least} to 2^32 - 1, got {value!r}")
+            object.__setattr__(self, name, _checks.whole(name, getattr(self, name), least))
+        for layer, i, o in zip(self.model.layers, self.sizes[:-1], self.sizes[1:], strict=True):
+            if layer.options and isinstance(layer.unit, str) and layer.unit in CELLS:
+                try_options(layer.unit, layer.options, i, o)
         if isinstance(self.task, DigitSequences):
             self._check_cell()
         elif self.model.inputs.strength:

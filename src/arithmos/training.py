@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 from torch.utils.hooks import RemovableHandle
 
+from . import _checks
 from ._typing import Float
 
 __all__ = [
@@ -99,9 +100,11 @@ class SparsitySchedule:
     end: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.strength) and self.strength >= 0):
-            raise ValueError(f"strength must be finite and not negative, got {self.strength}")
-        if not (math.isfinite(self.end) and 0 <= self.start <= self.end):
+        for name in ("strength", "start", "end"):
+            object.__setattr__(self, name, _checks.number(name, getattr(self, name)))
+        if self.strength < 0:
+            raise ValueError(f"strength must not be negative, got {self.strength}")
+        if not 0 <= self.start <= self.end:
             raise ValueError(f"start and end must be 0 <= start <= end, got start={self.start}, end={self.end}")
 
     def __call__(self, step: float) -> float:

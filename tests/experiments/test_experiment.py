@@ -63,7 +63,7 @@ def test_what_there_is_not():
         TABLE.select(operations=["squre"])
     with pytest.raises(ValueError, match="did you mean 'mul'"):
         TABLE.select(operations=["add", "mull"])
-    with pytest.raises(ValueError, match="seeds must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="seeds must be a whole number from 1 to 1,000,000, got 0"):
         TABLE.select(seeds=0)
     with pytest.raises(ValueError, match="iterations must be a whole number"):
         TABLE.select(iterations=-1)

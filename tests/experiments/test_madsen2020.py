@@ -56,7 +56,7 @@ def test_a_model_from_outside_takes_each_problem_once():
 def test_what_is_not_there_is_named():
     with pytest.raises(ValueError, match="table-2 has no operation 'div'; it has mul, add, sub"):
         EXPERIMENTS["table-2"].select(operations=["div"])
-    with pytest.raises(ValueError, match="seeds must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="seeds must be a whole number from 1 to 1,000,000, got 0"):
         EXPERIMENTS["table-2"].select(seeds=0)
     with pytest.raises(KeyError, match="did you mean 'table-1'"):
         EXPERIMENTS["table1"]

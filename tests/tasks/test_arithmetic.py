@@ -97,7 +97,7 @@ def test_fixed_sets_are_shared_and_their_targets_are_the_runs_own():
     ("change", "message"),
     [
         ({"operation": "pow"}, "operation must be one of mul, .*got 'pow'"),
-        ({"input_size": 0}, "input_size must be at least 1, got 0"),
+        ({"input_size": 0}, "input_size must be a whole number from 1 .*got 0"),
         ({"subset_ratio": 0.0}, "subset_ratio must be above 0 and at most 1, got 0"),
         (
             {"subset_ratio": 0.001},
@@ -105,12 +105,12 @@ def test_fixed_sets_are_shared_and_their_targets_are_the_runs_own():
         ),
         ({"subset_ratio": 0.6, "overlap_ratio": 0.0}, "need 120 inputs, but input_size is 100"),
         ({"overlap_ratio": 1.5}, "overlap_ratio must be from 0 to 1, got 1.5"),
-        ({"subset_count": 0}, "subset_count must be at least 1, got 0"),
-        ({"interpolation": ((2.0, 1.0),)}, r"interpolation must .*low below high, got \(2.0, 1.0\)"),
-        ({"extrapolation": ()}, "extrapolation must have one or two parts, got 0"),
-        ({"extrapolation": ((0.0, math.inf),)}, "extrapolation must have parts"),
+        ({"subset_count": 0}, "subset_count must be a whole number from 1 to 1,000, got 0"),
+        ({"interpolation": ((2.0, 1.0),)}, r"interpolation must .*low below high in float32, got \(2.0, 1.0\)"),
+        ({"extrapolation": ()}, r"extrapolation must be a list of pairs, 2 at most, got \(\)"),
+        ({"extrapolation": ((0.0, math.inf),)}, "extrapolation must be a finite number, got inf"),
         ({"fixed": ((0, 101),)}, r"fixed subsets must lie within 0 and input_size 100 .*got \(0, 101\)"),
-        ({"fixed": ()}, "fixed must name at least one subset"),
+        ({"fixed": ()}, r"fixed must be a list of pairs, 1000 at most, got \(\)"),
     ],
 )
 def test_impossible_tasks_are_refused_by_name(change, message):

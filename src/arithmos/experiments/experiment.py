@@ -5,8 +5,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from .. import _checks
 from ..spec import Model, Spec
 from ..tasks import Rows
+
+MOST_SEEDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,9 @@ class Experiment:
     seeds: int = 100
     axis: str = ""
     published: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seeds", _checks.whole("seeds", self.seeds, 1, MOST_SEEDS))
 
     @property
     def runs(self) -> int:
@@ -74,8 +80,6 @@ class Experiment:
             published = ""
         if seeds is None:
             seeds = self.seeds
-        if seeds < 1:
-            raise ValueError(f"seeds must be at least 1, got {seeds}")
         return dataclasses.replace(self, specs=tuple(specs), seeds=seeds, published=published)
 
 

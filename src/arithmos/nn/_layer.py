@@ -29,7 +29,7 @@ def check_floating(dtype: torch.dtype | None) -> None:
 
 def choose(argument: str, value: str, choices: Mapping[str, T]) -> T:
     """The choice of that name; any other name is an error that lists the choices."""
-    if value not in choices:
+    if not (isinstance(value, str) and value in choices):
         allowed = " or ".join(repr(name) for name in choices)
         raise ValueError(f"{argument} must be {allowed}, got {value!r}")
     return choices[value]

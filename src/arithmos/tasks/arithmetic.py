@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import philox
+from .. import _checks, philox
 
 Floats = NDArray[np.floating[Any]]
 Operation = Literal["add", "sub", "mul", "div", "squared", "root"]
@@ -34,6 +34,8 @@ OPERATIONS: dict[Operation, tuple[str, Callable[[list[Floats]], Floats]]] = {
 
 EVALUATION_SIZE = 10_000
 """Observations in the validation set, and in the test set."""
+
+MOST_SUBSETS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,24 +73,27 @@ class Arithmetic:
     extrapolation: Range = ((2.0, 6.0),)
 
     def __post_init__(self) -> None:
-        if self.operation not in OPERATIONS:
-            raise ValueError(f"operation must be one of {', '.join(OPERATIONS)}, got {self.operation!r}")
-        if self.input_size < 1:
-            raise ValueError(f"input_size must be at least 1, got {self.input_size}")
+        _checks.one_of("operation", self.operation, OPERATIONS)
+        self._set("input_size", _checks.whole("input_size", self.input_size, 1))
+        self._set("subset_count", _checks.whole("subset_count", self.subset_count, 1, MOST_SUBSETS))
+        for name in ("subset_ratio", "overlap_ratio"):
+            self._set(name, _checks.number(name, getattr(self, name)))
         for name in ("interpolation", "extrapolation"):
-            _check_range(name, getattr(self, name))
+            self._set(name, _range(name, getattr(self, name)))
         if self.fixed is None:
             self._check_ratios()
         else:
-            self._check_fixed(self.fixed)
+            self._set("fixed", self._subsets(self.fixed))
+
+    def _set(self, name: str, value: object) -> None:
+        """Keep a field in its plain form, so that its hash and JSON do not know how it was handed in."""
+        object.__setattr__(self, name, value)
 
     def _check_ratios(self) -> None:
         if not 0 < self.subset_ratio <= 1:
             raise ValueError(f"subset_ratio must be above 0 and at most 1, got {self.subset_ratio}")
         if not 0 <= self.overlap_ratio <= 1:
             raise ValueError(f"overlap_ratio must be from 0 to 1, got {self.overlap_ratio}")
-        if self.subset_count < 1:
-            raise ValueError(f"subset_count must be at least 1, got {self.subset_count}")
         if self.subset_length < 1:
             raise ValueError(
                 f"subset_ratio {self.subset_ratio} of {self.input_size} inputs is less than one input; "
@@ -100,15 +105,16 @@ class Arithmetic:
                 f"{self.overlap_ratio} need {self.used} inputs, but input_size is {self.input_size}"
             )
 
-    def _check_fixed(self, fixed: tuple[Subset, ...]) -> None:
-        if not fixed:
-            raise ValueError("fixed must name at least one subset, got none")
-        for start, stop in fixed:
-            if not 0 <= start < stop <= self.input_size:
+    def _subsets(self, fixed: object) -> tuple[Subset, ...]:
+        pairs = _checks.pairs("fixed", fixed, MOST_SUBSETS)
+        subsets = tuple((_checks.whole("fixed", start), _checks.whole("fixed", stop)) for start, stop in pairs)
+        for start, stop in subsets:
+            if not start < stop <= self.input_size:
                 raise ValueError(
                     f"fixed subsets must lie within 0 and input_size {self.input_size} and hold at least one "
                     f"input, got ({start}, {stop})"
                 )
+        return subsets
 
     @property
     def output_size(self) -> int:
@@ -187,12 +193,15 @@ class Arithmetic:
         return symbol.join(f"({s})" for s in sums)
 
 
-def _check_range(name: str, range_: Range) -> None:
-    if not 1 <= len(range_) <= 2:
-        raise ValueError(f"{name} must have one or two parts, got {len(range_)}")
+def _range(name: str, value: object) -> Range:
+    parts = _checks.pairs(name, value, most=2)
+    range_ = tuple((float(_checks.number(name, low)), float(_checks.number(name, high))) for low, high in parts)
     for low, high in range_:
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise ValueError(f"{name} must have parts (low, high) with low below high, got ({low}, {high})")
+        with np.errstate(over="ignore"):
+            width = np.float32(high) - np.float32(low)
+        if not (width > 0 and math.isfinite(width)):  # as the random generator sees them
+            raise ValueError(f"{name} must have parts (low, high) with low below high in float32, got ({low}, {high})")
+    return range_
 
 
 @lru_cache(maxsize=8)

@@ -10,7 +10,7 @@ import hashlib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import philox
+from .. import _checks, philox
 
 
 class Rows:
@@ -46,7 +46,7 @@ class Rows:
     ) -> None:
         data = _table("inputs", inputs, "targets", targets)
         for name, share in (("validation_share", validation_share), ("test_share", test_share)):
-            if not 0 < share < 1:
+            if not 0 < _checks.number(name, share) < 1:
                 raise ValueError(f"{name} must be above 0 and below 1, got {share}")
         n = len(data[0])
         n_validation = max(1, round(validation_share * n))
@@ -66,9 +66,9 @@ class Rows:
             for mine, theirs in zip(self._test, data, strict=True):
                 if mine.shape[1] != theirs.shape[1]:
                     raise ValueError(f"test must have {theirs.shape[1]} columns as the data has, got {mine.shape[1]}")
-        self.threshold = threshold
-        self.validation_share = validation_share
-        self.test_share = test_share if test is None else 0.0
+        self.threshold = None if threshold is None else float(_checks.number("threshold", threshold))
+        self.validation_share = float(validation_share)
+        self.test_share = float(test_share) if test is None else 0.0
         self.digest = _digest(*data, *(self._test if test is not None else ()))
 
     def __repr__(self) -> str:
@@ -119,7 +119,11 @@ def _table(
 
 
 def _matrix(name: str, values: ArrayLike) -> NDArray[np.float32]:
-    array = np.ascontiguousarray(values, dtype=np.float32)
+    try:
+        with np.errstate(over="ignore"):
+            array = np.ascontiguousarray(values, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a table of numbers: {error}") from error
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"{name} must be a table with at least one row and one column, got shape {array.shape}")
     if not np.isfinite(array).all():

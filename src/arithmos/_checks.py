@@ -1,0 +1,76 @@
+"""Checks of what a user hands in: each names the argument, the value and what would have been right."""
+
+import math
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Integral, Real
+
+WORD = 2**32 - 1
+"""The largest count: seeds, steps and places are 32-bit words to the random generator."""
+
+_SHOWN = 80
+
+
+def shown(value: object) -> str:
+    """A value as a message quotes it: in a line, and not much of a long one.
+
+    Example:
+        >>> shown("NMU"), shown(10**5000)
+        ("'NMU'", 'a whole number of more than 4300 digits')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no longer numbers
+        text = "a whole number of more than 4300 digits"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def whole(name: str, value: object, least: int = 0, most: int = WORD) -> int:
+    """A whole number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        limit = "2^32 - 1" if most == WORD else f"{most:,}"
+        raise ValueError(f"{name} must be a whole number from {least} to {limit}, got {shown(value)}")
+    return int(value)
+
+
+def number(name: str, value: object) -> float:
+    """A finite number."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        try:
+            if math.isfinite(value):
+                return int(value) if isinstance(value, Integral) else float(value)
+        except OverflowError:  # no float is as large
+            pass
+    raise ValueError(f"{name} must be a finite number, got {shown(value)}")
+
+
+def text(name: str, value: object) -> str:
+    """A line of text: not empty, and without characters that cannot be printed."""
+    if not (isinstance(value, str) and value and value.isprintable()):
+        raise ValueError(f"{name} must be a line of printable text, got {shown(value)}")
+    return value
+
+
+def one_of(name: str, value: object, known: Iterable[str]) -> str:
+    """A word of a list; the message suggests the nearest."""
+    known = list(known)
+    if isinstance(value, str) and value in known:
+        return value
+    raise ValueError(f"{name} must be one of {', '.join(known)}, got {shown(value)}{nearest(value, known)}")
+
+
+def nearest(value: object, known: Iterable[str]) -> str:
+    """What to add to a message about an unknown name: the known name that is nearest, if one is near."""
+    near = get_close_matches(value, list(known), n=1, cutoff=0.5) if isinstance(value, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def pairs(name: str, value: object, most: int | None = None) -> tuple[tuple[object, object], ...]:
+    """Pairs in a list or tuple."""
+    limit = "" if most is None else f", {most} at most"
+    wrong = f"{name} must be a list of pairs{limit}, got {shown(value)}"
+    if not isinstance(value, list | tuple) or not value or (most is not None and len(value) > most):
+        raise ValueError(wrong)
+    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in value):
+        raise ValueError(wrong)
+    return tuple((first, second) for first, second in value)
