@@ -18,7 +18,7 @@ test-slow: $(STAMP)
 	$(BIN)/pytest -m "slow and not gpu"
 
 golden: $(STAMP)
-	$(BIN)/pytest -q --golden tests/report tests/browser tests/test_cli.py
+	$(BIN)/pytest -q --golden tests/experiments tests/report tests/browser tests/test_cli.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -121,6 +121,8 @@ def test_version():
         (["table", "table-1", "--criterion", "strict"], "corrected"),
         (["run", "table-1", "--models", "NAU>none.py:Own"], "there is no file 'none.py'"),
         (["run", "loss-surface"], "loss-surface has no runs; `arithmos figure loss-surface` draws it"),
+        (["run", "none.toml"], "there is no experiment file 'none.toml'"),
+        (["figure", "none.toml"], "there is no experiment file 'none.toml'"),
         (["figure", "loss-surfaces"], "unknown figure 'loss-surfaces'; did you mean 'loss-surface'?"),
         (["figure", "table-1", "-o", "table.gif"], "path must end in .html, .svg, .png, .pdf, .json, got 'table.gif'"),
         (["figure", "table-1", "-o", "nowhere/table.svg"], "nowhere/table.svg"),
@@ -143,7 +145,9 @@ def test_what_is_asked_wrongly_is_answered_in_a_line(arguments, hint):
 )
 def test_an_own_unit_that_cannot_run(attribute, hint):
     Path("own.py").write_text(OWN_UNIT)
+    Path("own.toml").write_text(f'models = "NAU>own.py:{attribute}"\ntask.operation = "mul"')
     assert hint in complaint("run", "table-1", "--models", f"NAU>own.py:{attribute}", status=2)
+    assert hint in complaint("run", "own.toml", status=2)
 
 
 def test_an_own_file_that_does_not_load():
@@ -198,6 +202,41 @@ def test_a_run_its_table_and_its_resumption():
     more = arithmos("run", "table-1", *SHORT[:-1], "3")
     assert "1 runs made in" in more.stdout
     assert len(Store("runs")) == 3
+
+
+OWN_EXPERIMENT = """
+title = "Wider"
+seeds = 2
+models = ["NMU", "NAU>own.py:Own"]
+hidden_size = [2, 3]
+iterations = 10
+task = { operation = "mul", input_size = 4, fixed = [[0, 4], [0, 2]] }
+"""
+
+
+def test_an_experiment_file(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "own.py").write_text(OWN_UNIT)
+    file = tmp_path / "mine" / "wider.toml"
+    file.write_text(OWN_EXPERIMENT)
+    assert "8 of 8 runs to make" in arithmos("run", "mine/wider.toml", "--dry-run").stdout
+    assert "8 runs made in" in arithmos("run", "mine/wider.toml", "--engine", "torch").stdout
+    assert "nothing to do" in arithmos("run", file).stdout
+    rows = json.loads(arithmos("table", "mine/wider.toml", "--format", "json").stdout)
+    assert [(row["label"], row["hidden_size"], row["n"]) for row in rows] == [
+        *[("NMU", size, 2) for size in (2, 3)],
+        *[("NAU>Own", size, 2) for size in (2, 3)],
+    ]
+    assert "arithmos run mine/wider.toml" in arithmos("table", "mine/wider.toml", "--store", "none").stdout
+    assert arithmos("figure", "mine/wider.toml", "--format", "json").stdout == "wider.json\n"
+    assert json.loads(Path("wider.json").read_text())["title"]["text"] == "Wider"
+    assert "Wider" in arithmos("show", "mine/wider.toml").stdout
+    assert "Nothing is published" in arithmos("verdict", "mine/wider.toml").stdout
+
+
+def test_an_experiment_as_a_file():
+    Path("again.toml").write_text(arithmos("show", "table-2", "--toml").stdout)
+    assert arithmos("show", "again.toml").stdout == arithmos("show", "table-2").stdout
 
 
 def test_an_own_unit_from_outside_the_package(tmp_path):

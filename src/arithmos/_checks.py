@@ -65,6 +65,13 @@ def nearest(value: object, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+def wholes(name: str, value: object) -> tuple[int, ...]:
+    """Whole numbers in a list or tuple."""
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{name} must be a list of whole numbers, got {shown(value)}")
+    return tuple(whole(name, one) for one in value)
+
+
 def pairs(name: str, value: object, most: int | None = None) -> tuple[tuple[object, object], ...]:
     """Pairs in a list or tuple."""
     limit = "" if most is None else f", {most} at most"

@@ -13,7 +13,7 @@ from ._click import INTERRUPTED, Program, asked, complain, extra, names, seconds
 from .data import fetch_mnist
 from .data import mnist as read_mnist
 from .engines import ENGINES, Engines
-from .experiments import EXPERIMENTS, FIGURES, Experiment
+from .experiments import FIGURES, SUFFIX, Experiment, Surface, to_toml
 from .progress import Downloads, Watch, duration
 from .report import claims as decide_claims
 from .report import listing, render, render_claims, render_verdicts, summarize, verdicts
@@ -98,6 +98,7 @@ def list_(store: Path, format: Any) -> None:
 @main.command(
     epilog="arithmos run table-1\n"
     "arithmos run table-2 --models 'NAU>my_unit.py:MyUnit' --ops mul --seeds 10\n"
+    "arithmos run my-experiment.toml --dry-run\n"
     "arithmos run all-models --engine cpu --budget 1h30m"
 )
 @click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT…")
@@ -123,7 +124,8 @@ def run(
 ) -> None:
     """Run what is missing of some experiments, and store it.
 
-    It can be stopped at any moment, and goes on where it was.
+    An experiment is a name that `arithmos list` shows, or a TOML file of your own, such as `arithmos show NAME --toml`
+    prints. It can be stopped at any moment, and goes on where it was.
     """
     parts, runs = pick(experiments, **chosen), Store(store)
     if dry_run:
@@ -204,9 +206,10 @@ def figure(
     with extra("report"):
         from .report.draw import draw, save
     with asked():
-        item = FIGURES[name]
-        file = (output or Path(name)).with_suffix(f".{format}") if format else output or Path(f"{name}.html")
-    if isinstance(item, Experiment):
+        item = None if name.endswith(SUFFIX) else FIGURES[name]
+        stem = Path(name).stem if item is None else name
+        file = (output or Path(stem)).with_suffix(f".{format}") if format else output or Path(f"{stem}.html")
+    if not isinstance(item, Surface):
         [item] = pick([name], **chosen)
     chart = draw(item, Store(store), criterion=criterion, estimator=estimator)
     with asked():
@@ -274,11 +277,15 @@ def models(format: Any) -> None:
     click.echo(listing.write(frame, "Models", listing.MODELS, format))
 
 
-@main.command(epilog="arithmos show table-1\narithmos show d9b0a7f7de1ff8be\narithmos show d9b0a7f7de1ff8be 0")
+@main.command(
+    epilog="arithmos show table-1\narithmos show table-1 --toml\narithmos show d9b0a7f7de1ff8be\n"
+    "arithmos show d9b0a7f7de1ff8be 0"
+)
 @click.argument("name")
 @click.argument("seed", required=False, type=int)
+@click.option("--toml", is_flag=True, help="Print an experiment as a file that `arithmos run` takes.")
 @stored
-def show(name: str, seed: int | None, store: Path) -> None:
+def show(name: str, seed: int | None, toml: bool, store: Path) -> None:
     """Show an experiment, a spec or a run.
 
     What an experiment runs; or a spec, by its id, with its runs; or one of these, by its seed.
@@ -287,8 +294,9 @@ def show(name: str, seed: int | None, store: Path) -> None:
         if re.fullmatch("[0-9a-f]{16}", name):
             click.echo(spec_page(Store(store), name) if seed is None else run_page(Store(store), name, seed))
         else:
-            experiment = EXPERIMENTS[name]
-            click.echo(listing.write(listing.specs(experiment), experiment.title, listing.SPECS))
+            [experiment] = bench.select([name])
+            text = listing.write(listing.specs(experiment), experiment.title, listing.SPECS)
+            click.echo(to_toml(experiment) if toml else text)
 
 
 @main.group(epilog="arithmos data mnist")

@@ -155,5 +155,8 @@ def test_every_published_value_finds_its_spec(store, experiment):
 
 
 def test_an_axis_must_be_a_field(store):
-    with pytest.raises(ValueError, match="axis must be a field of the spec, its task or its schedule, got 'width'"):
+    with pytest.raises(
+        ValueError,
+        match="axis must be a number or a range of the spec, its task, its schedule or its optimizer, got 'width'",
+    ):
         summarize(store, dataclasses.replace(EXPERIMENTS["hidden-size"], axis="width"))

@@ -100,7 +100,7 @@ def test_other_images_have_another_name():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"operation": "div"}, "operation must be mul or add, got 'div'"),
+        ({"operation": "div"}, "operation must be one of mul, add, got 'div'"),
         ({"digits": ()}, r"digits must be some of 0 to 9, got \(\)"),
         ({"digits": (3, 11)}, "digits must be some of 0 to 9"),
         ({"length": 30}, "test_lengths must be at least 1 and have length 30"),

@@ -9,8 +9,8 @@ import torch
 
 from ..engines import ENGINES, Engine, Engines, Job
 from ..engines.cost import Clock
-from ..experiments import EXPERIMENTS, SURFACES, Experiment
-from ..nn import UNITS
+from ..experiments import EXPERIMENTS, SUFFIX, SURFACES, Experiment, load
+from ..nn import CELLS
 from ..spec import Model, Spec, model
 from ..store import Store
 from ..tasks import TEN_PARAMETERS
@@ -45,12 +45,10 @@ def select(
     seeds: int | None = None,
     iterations: int | None = None,
 ) -> list[Experiment]:
-    """Experiments by name, or parts of them."""
+    """Experiments by name or file, or parts of them."""
     parts = []
     for name in experiments:
-        if isinstance(name, str) and name in SURFACES:
-            raise KeyError(f"{name} has no runs; `arithmos figure {name}` draws it")
-        experiment = EXPERIMENTS[name] if isinstance(name, str) else name
+        experiment = _find(name) if isinstance(name, str) else name
         own = {spec.model.name: spec.model for spec in experiment.specs}
         chosen = None
         if models is not None:
@@ -59,10 +57,22 @@ def select(
     return parts
 
 
+def _find(name: str) -> Experiment:
+    """An experiment of the catalogue, or the one that a file describes."""
+    if name in SURFACES:
+        raise KeyError(f"{name} has no runs; `arithmos figure {name}` draws it")
+    if not name.endswith(SUFFIX):
+        return EXPERIMENTS[name]
+    experiment = load(name)
+    for own in {spec.model.layers: spec.model for spec in experiment.specs}.values():
+        _tried(own)
+    return experiment
+
+
 def _tried(name: str | Model) -> Model:
     """A model; if there is a unit in it that is not ours, it has let a small batch through."""
     chosen = model(name) if isinstance(name, str) else name
-    if all(layer.record.name in UNITS for layer in chosen.layers):
+    if all(layer.record.name in CELLS for layer in chosen.layers):
         return chosen
     try:
         shape = tuple(Spec(task=TEN_PARAMETERS, model=chosen).network(0)(torch.ones(3, 4)).shape)

@@ -87,7 +87,7 @@ def run(
     """Runs what is missing of some experiments, and stores each run as it finishes.
 
     Args:
-        experiments: names of `EXPERIMENTS`, or experiments.
+        experiments: names of `EXPERIMENTS`, experiment files, or experiments.
         models: only these models, or a model of one's own in their place.
         operations: only these operations.
         seeds: how many seeds, instead of the experiment's number.

@@ -3,6 +3,9 @@
 from ..nn._unit import Catalogue
 from . import as_written, madsen2020, mnist
 from .experiment import Experiment as Experiment
+from .files import SUFFIX as SUFFIX
+from .files import load as load
+from .files import to_toml as to_toml
 from .finding import Finding as Finding
 from .finding import findings as findings
 from .surfaces import SURFACES as SURFACES

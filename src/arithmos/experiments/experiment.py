@@ -69,11 +69,11 @@ class Experiment:
         specs = list(self.specs)
         if operations is not None:
             _check(operations, specs, self.name)
-            specs = [spec for spec in specs if _operation(spec) in operations]
+            specs = [spec for spec in specs if operation(spec) in operations]
         if models is not None:
-            order = list(dict.fromkeys(map(_operation, specs)))
+            order = list(dict.fromkeys(map(operation, specs)))
             chosen = dict.fromkeys(spec for model in models for spec in _problems(specs, model))
-            specs = sorted(chosen, key=lambda spec: order.index(_operation(spec)))
+            specs = sorted(chosen, key=lambda spec: order.index(operation(spec)))
         published = self.published
         if iterations is not None and any(spec.iterations != iterations for spec in specs):
             specs = [dataclasses.replace(spec, iterations=iterations) for spec in specs]
@@ -83,12 +83,27 @@ class Experiment:
         return dataclasses.replace(self, specs=tuple(specs), seeds=seeds, published=published)
 
 
-def _operation(spec: Spec) -> str:
+def operation(spec: Spec) -> str:
+    """The operation that a spec learns; empty for a user's data."""
     return "" if isinstance(spec.task, Rows) else spec.task.operation
 
 
+def axis_value(spec: Spec, axis: str) -> float | str:
+    """Where a spec stands on the axis of a figure: a field of the spec, of its task, its schedule or its optimizer."""
+    for place in (spec, spec.task, spec.model.schedule, spec.optimizer):
+        value = getattr(place, axis, None)
+        if isinstance(value, tuple):
+            pattern = "[{:g},{:g})" if axis == "fixed" else "U[{:g},{:g}]"
+            return "∪".join(pattern.format(low, high) for low, high in value)
+        if isinstance(value, int | float):
+            return float(value)
+    raise ValueError(
+        f"axis must be a number or a range of the spec, its task, its schedule or its optimizer, got {axis!r}"
+    )
+
+
 def _check(operations: Collection[str], specs: list[Spec], experiment: str) -> None:
-    known = dict.fromkeys(map(_operation, specs))
+    known = dict.fromkeys(map(operation, specs))
     for name in operations:
         if name not in known:
             near = get_close_matches(name, known, n=1)

@@ -235,7 +235,7 @@ def _panel(points: Sequence[Row], frame: pd.DataFrame, measure: Measure, axis: s
 
 
 def _x(frame: pd.DataFrame, axis: str, title: str) -> alt.X:
-    if axis not in CATEGORIES:
+    if axis not in CATEGORIES and pd.api.types.is_numeric_dtype(frame[axis]):
         scale = dict(domain=[frame[axis].min(), frame[axis].max()], nice=False, padding=12)
         return alt.X(f"{axis}:Q", title=title, scale=scale, axis=dict(grid=False))
     places = [*dict.fromkeys(frame[axis])]

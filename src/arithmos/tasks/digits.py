@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import philox
+from .. import _checks, philox
 from ..data import MNIST_DIGEST, Digits, mnist
 
 Images = NDArray[np.uint8]
@@ -65,8 +65,16 @@ class DigitSequences:
     source: Digits | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.operation not in ("mul", "add"):
-            raise ValueError(f"operation must be mul or add, got {self.operation!r}")
+        _checks.one_of("operation", self.operation, ("mul", "add"))
+        for name in ("length", "images", "validation_size"):
+            object.__setattr__(self, name, _checks.whole(name, getattr(self, name)))
+        for name in ("test_lengths", "digits"):
+            object.__setattr__(self, name, _checks.wholes(name, getattr(self, name)))
+        for name in ("fixed", "every_step"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, got {_checks.shown(getattr(self, name))}")
+        if self.initial is not None:
+            object.__setattr__(self, "initial", _checks.number("initial", self.initial))
         if not self.digits or not set(self.digits) <= set(range(10)):
             raise ValueError(f"digits must be some of 0 to 9, got {self.digits}")
         if self.length not in self.test_lengths or min(self.test_lengths) < 1:

@@ -1,0 +1,171 @@
+"""`load`: an experiment from a TOML file, so that a sweep needs no Python.
+
+The keys are those of `schema.TABLES`, and any other is an error. A list where one value would do is a sweep: each of
+its values is run with each of those of the others. Whatever is wrong is named by its key, its value and what would have
+been right.
+"""
+
+import dataclasses
+import tomllib
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+from ... import _checks
+from ...spec import Adam, Spec
+from ...tasks import Arithmetic, DigitSequences, Rows, Task
+from ...tasks.read import read_table
+from ..experiment import Experiment, axis_value, operation
+from .models import models
+from .schema import AXES
+from .values import MOST_SPECS, Settings, Table, at, known, points, settings, table
+
+SUFFIX = ".toml"
+
+Cell = tuple[Spec, Settings]
+"""A spec, and where it stands in the sweeps of its file."""
+
+
+def load(path: str | Path) -> Experiment:
+    r"""The experiment that a file describes; its name is the path, as on the command line.
+
+    Paths in the file are relative to it.
+
+    Raises:
+        ValueError: something in it is wrong; the message names the file and the key.
+        FileNotFoundError: there is no such file.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp(), "wide.toml")
+        >>> _ = path.write_text("models = ['NMU', 'NALU']\nhidden_size = [2, 4, 8]\ntask.operation = 'mul'")
+        >>> load(path).axis, len(load(path).specs)
+        ('hidden_size', 6)
+    """
+    if "\0" in str(path) or not Path(path).is_file():
+        raise FileNotFoundError(f"there is no experiment file {str(path)!r}")
+    try:
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # numbers of many digits and lists a thousand deep among them
+        raise ValueError(f"{path} is no TOML: {error}") from error
+    with at(f"{path}: "):
+        return _experiment(document, Path(path), str(path))
+
+
+def _experiment(document: Table, path: Path, name: str) -> Experiment:
+    shared = known(document, "", "experiment", "part")
+    [(head, _)] = points(document, "experiment", "")
+    parts = document.get("parts", [{}])
+    if not (isinstance(parts, list) and parts):
+        raise ValueError(f"parts must be tables, each headed [[parts]], got {_checks.shown(parts)}")
+    cells: list[Cell] = []
+    for number, part in enumerate(parts):
+        where = f"parts[{number}]." if "parts" in document else ""
+        own = known(part, where, "part")
+        cells += _cells({**shared, **own, **_merged(shared, own)}, where, path.parent)
+        if len(cells) > MOST_SPECS:
+            raise ValueError(f"{where}models and lists make more than {MOST_SPECS:,} specs")
+    axis = _axis(head, cells)
+    title, seeds = _checks.text("title", head.get("title", path.stem)), head.get("seeds", 100)
+    return Experiment(name=name, item="", title=title, specs=_named(cells, axis), axis=axis, seeds=seeds)
+
+
+def _merged(shared: Table, own: Table) -> Table:
+    """The tables of a part, key by key over those of the whole file."""
+    both = {name: (shared.get(name), own.get(name)) for name in ("task", "optimizer")}
+    return {name: {**a, **b} for name, (a, b) in both.items() if isinstance(a, dict) and isinstance(b, dict)}
+
+
+def _cells(part: Table, where: str, folder: Path) -> list[Cell]:
+    """The specs of a part: every model on every task with every setting."""
+    for name in ("models", "task"):
+        if name not in part:
+            raise ValueError(f"{where}{name} is missing")
+    tasks = _tasks(table(part["task"], f"{where}task"), f"{where}task.", folder)
+    chosen = models(part["models"], f"{where}models", folder)
+    adams = settings(part.get("optimizer", {}), "optimizer", f"{where}optimizer.")
+    with at(f"{where}optimizer."):
+        optimizers = [(Adam(**values), swept) for values, swept in adams]
+    counts = points(part, "part", where)
+    if len(tasks) * len(chosen) * len(optimizers) * len(counts) > MOST_SPECS:
+        raise ValueError(f"{where}models and lists make more than {MOST_SPECS:,} specs")
+    cells = []
+    for (task, a), (model, b), (optimizer, c), (count, d) in product(tasks, chosen, optimizers, counts):
+        with at(where):
+            cells.append((Spec(task=task, model=model, optimizer=optimizer, **count), a | b | c | d))
+    return cells
+
+
+def _tasks(values: Table, where: str, folder: Path) -> list[tuple[Task, Settings]]:
+    name = next((name for name in ("rows", "digits") if name in values), "task")
+    tasks: list[tuple[Task, Settings]] = []
+    for point, swept in settings(values, name, where):
+        with at(where):
+            if name == "rows":
+                tasks.append((_rows(point, folder), swept))
+            else:
+                tasks.append((DigitSequences(**point) if name == "digits" else Arithmetic(**point), swept))
+    return tasks
+
+
+def _rows(point: Settings, folder: Path) -> Rows:
+    others = {name: value for name, value in point.items() if name not in ("rows", "test", "targets")}
+    targets = _checks.whole("targets", point.get("targets", 1), 1)
+    data = {}
+    for name in ("rows", "test"):
+        if name in point:
+            with at(f"{name}: "):
+                found = read_table(folder / point[name])
+                if found.shape[1] <= targets:
+                    raise ValueError(f"it must have inputs beside {targets} targets, got {found.shape[1]} columns")
+                data[name] = found[:, :-targets], found[:, -targets:]
+    return Rows(*data["rows"], test=data.get("test"), **others)
+
+
+def _axis(head: Settings, cells: Sequence[Cell]) -> str:
+    """The axis of the file, on which every spec has its place."""
+    lists = [*dict.fromkeys(name for _, swept in cells for name in swept if name != "operation")]
+    if "axis" in head:
+        axis = _checks.one_of("axis", head["axis"], AXES)
+    elif len(lists) > 1:
+        raise ValueError(f"axis must name one of the lists, got none: {', '.join(lists)}")
+    else:
+        axis = lists[0] if lists else ""
+    for spec, _ in cells if axis else ():
+        axis_value(spec, axis)
+    return axis
+
+
+def _named(cells: Sequence[Cell], axis: str) -> tuple[Spec, ...]:
+    """The specs by operation, then by model, then along the axis, each in the order of the file.
+
+    A list that is not the axis is told by the names of the models: whatever is compared has a name of its own.
+    """
+    operations: dict[str, set[str]] = {}
+    for spec, _ in cells:
+        operations.setdefault(spec.model.name, set()).add(operation(spec))
+    groups: dict[str, dict[str, dict[float | str, Spec]]] = {}
+    for spec, swept in cells:
+        extra = {name: _place(spec, name) for name in swept if name not in (axis, "operation")}
+        if axis and len(operations[spec.model.name]) > 1:  # a figure shows all operations in one panel
+            extra["operation"] = operation(spec)
+        if extra:
+            spec = _renamed(spec, extra)
+        places = groups.setdefault(operation(spec), {}).setdefault(spec.model.name, {})
+        place = axis_value(spec, axis) if axis else ""
+        if place in places:
+            cell = " ".join(filter(None, [operation(spec), spec.model.name, axis, str(place)]))
+            raise ValueError(f"models has {cell} twice: leave one out, name it otherwise, or name as axis what differs")
+        places[place] = spec
+    return tuple(spec for by_model in groups.values() for places in by_model.values() for spec in places.values())
+
+
+def _renamed(spec: Spec, extra: dict[str, str]) -> Spec:
+    name = " ".join([spec.model.name, *(f"{key}={place}" for key, place in extra.items())])
+    label = ", ".join([spec.model.label, *(f"{key.replace('_', ' ')} {place}" for key, place in extra.items())])
+    return dataclasses.replace(spec, model=dataclasses.replace(spec.model, name=name, label=label))
+
+
+def _place(spec: Spec, name: str) -> str:
+    place = axis_value(spec, name)
+    return place if isinstance(place, str) else f"{place:g}"

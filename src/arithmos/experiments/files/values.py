@@ -1,0 +1,97 @@
+"""Values of an experiment file: read by the kinds of their keys, lists as sweeps, and errors that name the key."""
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import product
+from typing import Any
+
+from ... import _checks
+from .schema import REQUIRED, TABLES, Kind
+
+MOST_SPECS = 10_000
+
+Table = Mapping[str, Any]
+Settings = dict[str, Any]
+Point = tuple[Settings, Settings]
+"""Settings, and those of them that come from a list: where a spec stands in the sweeps of its file."""
+
+
+@contextmanager
+def at(where: str) -> Iterator[None]:
+    """What goes wrong inside is said to have gone wrong there."""
+    try:
+        yield
+    except (ValueError, KeyError, FileNotFoundError) as error:
+        raise ValueError(f"{where}{error.args[0]}") from error
+
+
+def table(value: object, where: str) -> Table:
+    """A table and nothing else."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} must be a table, got {_checks.shown(value)}")
+    return value
+
+
+def known(value: object, where: str, *names: str) -> Table:
+    """A table whose keys are all known; `names` are those of `TABLES` that it may have the keys of.
+
+    Args:
+        value: the table.
+        where: what stands before its keys in a message: empty, or dotted keys with a dot at the end.
+        names: names of tables.
+    """
+    found = table(value, where.removesuffix("."))
+    keys = [key.name for name in names for key in TABLES[name]]
+    for key in found:
+        if key not in keys:
+            raise ValueError(f"{where}{key} is unknown{_checks.nearest(key, keys)}; known are {', '.join(keys)}")
+    return found
+
+
+def points(values: Table, name: str, where: str) -> list[Point]:
+    """Every combination of the settings in a table; tables within it are left out.
+
+    Args:
+        values: the table.
+        name: its name in `TABLES`.
+        where: what stands before its keys in a message.
+    """
+    columns: list[list[tuple[str, Any]]] = []
+    lists: set[str] = set()
+    for key in TABLES[name]:
+        if key.kind.read is None:
+            continue
+        if key.name not in values:
+            if key.default is REQUIRED:
+                raise ValueError(f"{where}{key.name} is missing")
+            continue
+        value = values[key.name]
+        swept = key.sweep and _depth(value) > key.kind.lists
+        if swept:
+            lists.add(key.name)
+        if swept and not value:
+            raise ValueError(f"{where}{key.name} must be {key.kind.wanted}, or a list with at least one, got []")
+        columns.append([(key.name, read(key.kind, one, f"{where}{key.name}")) for one in (value if swept else [value])])
+    if math.prod(map(len, columns)) > MOST_SPECS:
+        raise ValueError(f"{where}{min(lists)} and other lists ask for more than {MOST_SPECS:,} specs")
+    settings = [dict(point) for point in product(*columns)]
+    return [(point, {name: value for name, value in point.items() if name in lists}) for point in settings]
+
+
+def settings(value: object, name: str, where: str) -> list[Point]:
+    """Every combination of the settings in a table that has no other keys."""
+    return points(known(value, where, name), name, where)
+
+
+def _depth(value: object) -> int:
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0
+
+
+def read(kind: Kind, value: object, where: str) -> Any:
+    """A value of a kind."""
+    assert kind.read is not None, "tables are read key by key"
+    try:
+        return kind.read(value)
+    except (ValueError, TypeError):
+        raise ValueError(f"{where} must be {kind.wanted}, got {_checks.shown(value)}") from None

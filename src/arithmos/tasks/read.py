@@ -1,0 +1,51 @@
+"""Tables of numbers from files: CSV, and NumPy's own format without pickles."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SUFFIXES = (".csv", ".npy")
+
+
+def read_table(path: str | Path) -> NDArray[np.floating[Any] | np.integer[Any]]:
+    """The table in a file: comma-separated values, whose first line may be names, or an `.npy` file.
+
+    Raises:
+        ValueError: it is not a table of numbers; the message says where.
+        FileNotFoundError: there is no such file.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"must end in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+    if "\0" in str(path) or not path.is_file():
+        raise FileNotFoundError(f"there is no file {str(path)!r}")
+    try:
+        table = _csv(path) if path.suffix.lower() == ".csv" else np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, EOFError, OverflowError) as error:  # a file that lies about its size is not even mapped
+        raise ValueError(f"{str(path)!r} is no table of numbers: {error}") from error
+    if table.ndim != 2 or table.dtype.kind not in "fiu":
+        raise ValueError(f"{str(path)!r} must be a table of numbers, got {table.dtype} of shape {table.shape}")
+    return table
+
+
+def _csv(path: Path) -> NDArray[np.float64]:
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    rows = [line for line in lines if line.strip()]
+    if not rows:
+        raise ValueError("it is empty")
+    return np.loadtxt(rows[0 if _numbers(rows[0]) else 1 :], delimiter=",", ndmin=2, comments=None)
+
+
+def _numbers(line: str) -> bool:
+    """Whether a line has a number at all; one of names has none."""
+    return any(_is_number(field) for field in line.split(","))
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
