@@ -357,6 +357,31 @@ def pack(store: Path) -> None:
     click.echo(f"{before} files became {packed.summary().files}")
 
 
+@store_.command(epilog="arithmos store thin --into results\narithmos store thin --into small --keep 0 --store runs")
+@click.option(
+    "--into", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder of the small store."
+)
+@click.option(
+    "--keep",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Solved runs of a spec, and others, that keep weights and curves.",
+)
+@stored
+def thin(into: Path, keep: int, store: Path) -> None:
+    """Write a small copy of a store.
+
+    It has every run with what its verdicts rest on, and weights and thinned curves of a few runs of each spec. What is
+    in the other store stays there, and is thinned too.
+    """
+    with asked():
+        Store(store).thin(into, keep=keep)
+    found = Store(into).summary()
+    click.echo(f"{found.runs} runs of {found.specs} specs in {into}: {found.files} files, {found.bytes / 1e6:.1f} MB")
+
+
 @store_.command(epilog="arithmos store check --store runs")
 @stored
 @click.pass_context

@@ -6,6 +6,7 @@ import sympy
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.formula.layers import filled, nac
 from torch import nn
 
 from arithmos.engines.contract import effective
@@ -26,20 +27,6 @@ def network(name, sizes=(5, 3, 2)):
     torch.manual_seed(0)
     layers = zip(chosen(name).layers, sizes[:-1], sizes[1:], strict=True)
     return nn.Sequential(*[layer.build(i, o) for layer, i, o in layers]).double()
-
-
-def filled(layer, *weights):
-    """The layer with these numbers as the parameters that it has, in order."""
-    with torch.no_grad():
-        for parameter, weight in zip(layer.parameters(), weights, strict=True):
-            parameter.copy_(torch.as_tensor(weight))
-    return layer
-
-
-def nac(layer, weight):
-    """A NAC with weights as close to these as saturated parameters come."""
-    weight = torch.as_tensor(weight)
-    return filled(layer, weight * 20, torch.full_like(weight, 20.0))
 
 
 @pytest.mark.parametrize("name", EVERY)

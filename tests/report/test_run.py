@@ -98,9 +98,9 @@ def test_a_run_on_digits_waits_for_its_reference(store):
 def test_a_run_on_digits_beside_its_reference(store):
     store.append([make_run(), make_digits_run(PRODUCT, 0), make_digits_run(PRODUCT, 1, solved=False)])
     store.append(make_digits_run(REFERENCE, seed) for seed in range(10))
-    assert [line.split()[:4] for line in spec_page(store, PRODUCT.id).splitlines() if "torch" in line] == [
-        ["0", "torch", "yes", "386060"],
-        ["1", "torch", "no", "—"],
+    assert [line.split()[:5] for line in spec_page(store, PRODUCT.id).splitlines() if "torch" in line] == [
+        ["0", "torch", "yes", "—", "386060"],
+        ["1", "torch", "no", "—", "—"],
     ]
     page = run_page(store, PRODUCT.id, 0)
     assert "released   solved: test error 0.369, threshold 0.388, first below it at step 386,060" in page

@@ -236,8 +236,8 @@ def test_an_older_store_is_brought_up_to_date(store: Store, monkeypatch: pytest.
         return table.set_column(table.schema.get_field_index("elapsed_s"), "elapsed_s", doubled)
 
     before = store.load(columns=["elapsed_s"]).elapsed_s
-    monkeypatch.setattr(_migrations, "VERSION", 4)
-    monkeypatch.setattr(_migrations, "MIGRATIONS", {2: double, 3: double})
+    monkeypatch.setattr(_migrations, "VERSION", 5)
+    monkeypatch.setattr(_migrations, "MIGRATIONS", {3: double, 4: double})
     monkeypatch.setattr(_migrations, "NEEDED", ("elapsed_s",))
     store.append([make_run(seed=9, elapsed_s=0.5)])
     assert store.load(columns=["elapsed_s"]).elapsed_s.tolist() == [*(4 * before), 0.5]

@@ -62,12 +62,12 @@ class Stage:
     @property
     def out_features(self) -> int:
         """Length of its output."""
-        return int(self.branches[0].weight.shape[0])
+        return int(self.branches[0].weight.shape[-2])
 
     @property
     def in_features(self) -> int:
         """Length of its input, without the state of a recurrent layer."""
-        width = int(self.branches[0].weight.shape[1])
+        width = int(self.branches[0].weight.shape[-1])
         return width if self.initial is None else width - self.out_features
 
 
@@ -130,6 +130,8 @@ def _stage(module: nn.Module, number: int) -> Stage:
 def of_weights(layers: Sequence[Layer], sizes: Sequence[int], weights: ArrayLike) -> tuple[Stage, ...]:
     """The stages of a network from its effective weights, flat, in the order of `engines.contract.layout`.
 
+    Axes in front of the last one, a network each, stay in front in all arrays.
+
     Raises:
         TypeError: there is a layer that does not say what it is made of.
         ValueError: there are too many or too few weights, or one is not finite.
@@ -141,10 +143,10 @@ def of_weights(layers: Sequence[Layer], sizes: Sequence[int], weights: ArrayLike
         if parts is None:
             raise TypeError(f"{name}, does not say what it is made of, so its parameters cannot be read as weights")
         count = sum(prod(shape) for _, shape in layout(parts, *size))
-        if position + count <= flat.size:
-            stages.append(_assemble(name, parts, size, flat[position : position + count]))
+        if position + count <= flat.shape[-1]:
+            stages.append(_assemble(name, parts, size, flat[..., position : position + count]))
         position += count
-    if flat.shape != (position,):
+    if flat.shape[-1] != position:
         names = ">".join(layer.name for layer in layers)
         raise ValueError(f"weights must be {position} numbers for {names} of sizes {sizes}, got shape {flat.shape}")
     return check(stages)
@@ -153,7 +155,7 @@ def of_weights(layers: Sequence[Layer], sizes: Sequence[int], weights: ArrayLike
 def _assemble(name: str, parts: Parts, sizes: Sequence[int], flat: Array) -> Stage:
     arrays, position = {}, 0
     for key, shape in layout(parts, sizes[0], sizes[1]):
-        arrays[key] = flat[position : position + prod(shape)].reshape(shape)
+        arrays[key] = flat[..., position : position + prod(shape)].reshape(*flat.shape[:-1], *shape)
         position += prod(shape)
     if isinstance(parts, Leaf):
         return Stage(name, (Branch("weight", parts, arrays["weight"], arrays.get("bias")),))

@@ -8,21 +8,25 @@ from ..nn._parts import EPSILON, ExpLog, Product, Sum
 from .network import Array, Branch, Stage
 
 
-def forward(stages: Sequence[Stage], x: Array) -> tuple[Array, list[Array | None]]:
+def forward(
+    stages: Sequence[Stage], x: Array, open_gates: Sequence[Array | None] | None = None
+) -> tuple[Array, list[Array | None]]:
     """Outputs, and the gates of each stage, of a network with float weights.
 
     Args:
         stages: the network; arrays may have further axes in front, a network each.
-        x: `[..., time, in_features]`, of one time step unless the network is recurrent.
+        x: `[..., time, in_features]`; a network that is not recurrent takes each row for itself.
+        open_gates: for each gated stage which of its gates are open, `[..., out]`; the rest are closed. By default
+            gates are what they are.
     """
     gates: list[Array | None] = []
-    for stage in stages:
+    for stage, is_open in zip(stages, open_gates or [None] * len(stages), strict=True):
         if stage.initial is None:
-            x, gate = _apply(stage, x)
+            x, gate = _apply(stage, x, is_open)
         else:
             state, steps = np.full((*x.shape[:-2], stage.out_features), stage.initial), []
             for t in range(x.shape[-2]):
-                steps.append(_apply(stage, np.concatenate([x[..., t, :], state], axis=-1)))
+                steps.append(_apply(stage, np.concatenate([x[..., t, :], state], axis=-1), is_open))
                 state = steps[-1][0]
             x = np.stack([h for h, _ in steps], axis=-2)
             gate = None if stage.gate is None else np.stack([g for _, g in steps if g is not None], axis=-2)
@@ -30,11 +34,13 @@ def forward(stages: Sequence[Stage], x: Array) -> tuple[Array, list[Array | None
     return x, gates
 
 
-def _apply(stage: Stage, x: Array) -> tuple[Array, Array | None]:
+def _apply(stage: Stage, x: Array, is_open: Array | None) -> tuple[Array, Array | None]:
     with np.errstate(all="ignore"):
         values = [_aggregate(branch, x) for branch in stage.branches]
         if stage.gate is None:
             return values[0], None
+        if is_open is not None:
+            return np.where(is_open[..., None, :], *values), is_open
         gate = 1 / (1 + np.exp(-(x @ np.swapaxes(stage.gate, -1, -2))))
         return gate * values[0] + (1 - gate) * values[1], gate
 

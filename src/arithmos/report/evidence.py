@@ -4,14 +4,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import statistics
 from ..experiments import EXPERIMENTS
-from ..spec import Spec
 from ..statistics import Interval
 from ..store import Store
-from ..tasks import OPERATIONS, Arithmetic
+from ..tasks import OPERATIONS
 from .grid import percent, scientific
 from .judged import Criterion, Floats, Judged, judged
 from .places import Place, operation, places
@@ -22,10 +20,6 @@ FEW, MOST = 0.10, 0.90
 
 Key = tuple[str, str, Place]
 """Experiment, model, and operation or place on the axis."""
-
-Solved = tuple[Spec, Sequence[int], NDArray[np.float32]]
-"""A spec, the seeds of its solved runs, and their weights at the best record, a row a run."""
-
 
 _SYMBOLS: Mapping[Place, str] = {name: symbol for name, (symbol, _) in OPERATIONS.items()}
 
@@ -56,13 +50,11 @@ class Cases:
         cells: by experiment, model, and operation or place on the axis.
         labels: how models are called.
         seeds: how many runs a cell of each experiment must have.
-        weights: the solved runs of a cell with their weights.
     """
 
     cells: Mapping[Key, Judged]
     labels: Mapping[str, str]
     seeds: Mapping[str, int]
-    weights: Callable[[Key], Solved]
 
     def __call__(self, experiment: str, model: str, at: Place) -> Case:
         """A cell.
@@ -81,23 +73,15 @@ class Cases:
 def load_cases(store: Store, experiments: Iterable[str], criterion: Criterion) -> Cases:
     """The cells of some experiments of the catalogue."""
     cells: dict[Key, Judged] = {}
-    specs: dict[Key, Spec] = {}
+    labels: dict[str, str] = {}
     for name in experiments:
         experiment = EXPERIMENTS[name]
         found = judged(store, experiment, criterion)
         for spec, at in places(experiment):
             key = (name, spec.model.name, operation(spec) if at == "" else at)
-            cells[key], specs[key] = found.get((spec.id, at), Judged()), spec
-
-    def weights(key: Key) -> Solved:
-        limit = f"threshold_{criterion}"
-        runs = store.load(specs=[specs[key]], columns=[limit, "best_test", "best_weights"])
-        runs = runs[(runs["engine"] == cells[key].engine) & (runs["seed"] < EXPERIMENTS[key[0]].seeds)]
-        runs = runs[runs["best_test"] < runs[limit]]
-        return specs[key], runs["seed"].tolist(), np.array(runs["best_weights"].tolist(), np.float32)
-
-    labels = {spec.model.name: spec.model.label for spec in specs.values()}
-    return Cases(cells, labels, {name: EXPERIMENTS[name].seeds for name in experiments}, weights)
+            cells[key] = found.get((spec.id, at), Judged())
+            labels[spec.model.name] = spec.model.label
+    return Cases(cells, labels, {name: EXPERIMENTS[name].seeds for name in experiments})
 
 
 @dataclass(frozen=True)
@@ -212,23 +196,3 @@ def _smaller(pairs: Sequence[tuple[Case, Case]], name: str, word: str) -> Outcom
     medians = " and ".join(scientific(float(np.median(np.concatenate(side)))) for side in zip(*values, strict=True))
     written = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
     return Outcome(p < LEVEL, f"{one} {word} {other} in {percent(often)} of pairs, {written}, medians {medians}")
-
-
-def same_subset_twice(spec: Spec, seed: int, weights: NDArray[np.float32]) -> bool:
-    """Whether a network of two layers, its weights rounded, multiplies the first subset sum by itself.
-
-    Args:
-        spec: its spec; both layers have a weight matrix and nothing else.
-        seed: the seed of its run, which says where the subset is.
-        weights: its effective weights, the matrices one after the other.
-    """
-    if not isinstance(spec.task, Arithmetic):
-        raise TypeError(f"the task of {spec.id} must be arithmetic, got {type(spec.task).__name__}")
-    inputs, hidden, _ = spec.sizes
-    first, second = np.rint(weights[: hidden * inputs]).reshape(hidden, inputs), np.rint(weights[hidden * inputs :])
-    start, stop = spec.task.subsets(seed)[0]
-    subset = np.zeros(inputs)
-    subset[start:stop] = 1
-    factors = first[second != 0]
-    # Signs are left out: two sums of the same sign, or absolute values, multiply alike.
-    return bool((second[second != 0] == 1).all() and len(factors) == 2 and (np.abs(factors) == subset).all())

@@ -12,12 +12,12 @@ from .evidence import (
     Case,
     Cases,
     Outcome,
+    TooFewRuns,
     alike,
     at_least,
     at_most,
     more_often,
     pool,
-    same_subset_twice,
     share,
     sooner,
     sparser,
@@ -154,13 +154,14 @@ def barely_roots(cases: Cases) -> Outcome:
 
 
 def twice(model: str) -> Test:
-    """Solved runs of z² multiply the subset sum by itself."""
+    """Solved runs of z² multiply the subset sum by itself: rounded, that is how a network of two layers is z²."""
 
     def test(cases: Cases) -> Outcome:
         case = cases("all-models", model, "squared")
-        spec, seeds, weights = cases.weights(("all-models", model, "squared"))
-        k = sum(same_subset_twice(spec, seed, row) for seed, row in zip(seeds, weights, strict=True))
-        return share(f"solved runs of {case.label} with the subset twice", k, len(seeds))
+        if case.runs.seen < case.runs.n:
+            raise TooFewRuns(f"all-models, {case.label}: weights of {case.runs.seen} of {case.runs.n} runs")
+        label = f"solved runs of {case.label} with the subset twice"
+        return share(label, case.runs.exact_solved, case.runs.k)
 
     return test
 

@@ -30,6 +30,9 @@ class Judged:
         solved_at: when each solved run was first below the threshold.
         sparsity: sparsity error of each solved run that has one.
         gate_solved, gate_unsolved: gate of each run, solved or not; of networks without a gate, none.
+        seen: how many the exact judge has seen.
+        exact: how many of those are the task's formula once their weights are rounded.
+        exact_solved: how many of those are solved.
     """
 
     engine: str = ""
@@ -40,6 +43,9 @@ class Judged:
     sparsity: Floats = field(default_factory=_none)
     gate_solved: Floats = field(default_factory=_none)
     gate_unsolved: Floats = field(default_factory=_none)
+    seen: int = 0
+    exact: int = 0
+    exact_solved: int = 0
 
     @property
     def gate(self) -> Floats:
@@ -61,7 +67,7 @@ def judged(store: Store, experiment: Experiment, criterion: Criterion = "release
     if criterion not in ("released", "corrected"):
         raise ValueError(f"criterion must be 'released' or 'corrected', got {criterion!r}")
     limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
-    columns = [limit, solved_at, "best_test", "best_sparsity", "best_gate", "ended_early"]
+    columns = [limit, solved_at, "best_test", "best_sparsity", "best_gate", "ended_early", "exact"]
     runs = store.load(specs=experiment.specs, columns=columns)
     runs = runs[runs["seed"].between(0, experiment.seeds - 1)]
     cells: dict[str, Judged] = {}
@@ -69,6 +75,7 @@ def judged(store: Store, experiment: Experiment, criterion: Criterion = "release
         if spec_id in cells and cells[spec_id].n >= len(part):
             continue
         solved = (part["best_test"] < part[limit]).to_numpy()
+        exact = (part["exact"] == True).to_numpy()  # noqa: E712 (null if not judged)
         sparsity, gate = (part[name].to_numpy(np.float64) for name in ("best_sparsity", "best_gate"))
         cells[str(spec_id)] = Judged(
             engine=str(engine),
@@ -79,6 +86,9 @@ def judged(store: Store, experiment: Experiment, criterion: Criterion = "release
             sparsity=_finite(sparsity[solved]),  # a user's unit may have none
             gate_solved=_finite(gate[solved]),
             gate_unsolved=_finite(gate[~solved]),
+            seen=int(part["exact"].notna().sum()),
+            exact=int(exact.sum()),
+            exact_solved=int((exact & solved).sum()),
         )
     return {(spec.id, at): cells[spec.id] for spec, at in places(experiment) if spec.id in cells}
 

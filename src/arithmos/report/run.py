@@ -18,6 +18,7 @@ from .references import Reference, best_errors, problem, references, with_thresh
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
+_GONE = "This store does not keep the {} of this run."
 
 Row = Mapping[str, Any]
 
@@ -62,10 +63,9 @@ def _describe(row: Row, reference: Reference | None) -> str:
             "",
             *_verdict(row),
             "",
-            *_curves(row),
+            *(_curves(row) if row["curve_step"] is not None else [_GONE.format("learning curve")]),
             "",
-            f"Effective weights at the best record, step {row['best_step']:,}",
-            *_weights(row),
+            *(_weights(row) if row["best_weights"] is not None else [_GONE.format("weights")]),
             *(_digits(row, reference) if row["task"] == "digits" else []),
         ]
     )
@@ -80,6 +80,8 @@ def _verdict(row: Row) -> Iterator[str]:
         verdict = "solved" if row["best_test"] < limit else "not solved"
         first = f"first below it at step {at:,}" if at >= 0 else "never below it"
         yield f"{criterion:<10} {verdict}: test error {row['best_test']:.3g}, threshold {limit:.3g}, {first}"
+    exact = {True: "yes", False: "no"}.get(row["exact"], "not judged")
+    yield f"{'exact':<10} {exact}: the network of the best record, its weights rounded, against the task's formula"
     ended = ", ended early on NaN" if row["ended_early"] else ""
     gate = "" if np.isnan(row["best_gate"]) else f", gate {row['best_gate']:.3g}"
     yield (
@@ -120,6 +122,7 @@ def spark(values: NDArray[np.float64], width: int = _WIDTH) -> str:
 
 
 def _weights(row: Row) -> Iterator[str]:
+    yield f"Effective weights at the best record, step {row['best_step']:,}"
     for name, values in matrices(row):
         yield f"{name} [{' × '.join(map(str, values.shape))}]"
         yield np.array2string(values, precision=3, suppress_small=True, max_line_width=100, threshold=2000)

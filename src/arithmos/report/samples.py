@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from ..store import Store
+from ..store import Store, thinned
 from .embedded import significant
 from .judged import Criterion
 from .references import with_thresholds
@@ -14,9 +13,6 @@ from .run import matrices
 
 EACH = 2
 """Runs of a spec that are shown of the solved ones, and of the others: those with the lowest seeds."""
-POINTS = 60
-"""Records of a learning curve that are shown."""
-
 _CURVES = ("validation", "test", "sparsity")
 _HEAVY = ("best_weights", "curve_step", *(f"curve_{name}" for name in _CURVES))
 _DESCRIBED = ("spec", "layers", "options", "input_size", "hidden_size", "output_size")
@@ -44,7 +40,8 @@ def samples(store: Store, criterion: Criterion = "released") -> dict[str, dict[s
     chosen = runs.groupby(["spec_id", "solved"], sort=False).head(EACH)
     heavy = store.load(specs=chosen["spec_id"].unique(), columns=[*_HEAVY, *_DESCRIBED])
     found: dict[str, dict[str, Any]] = {}
-    for row in _rows(chosen.merge(heavy, on=["spec_id", "seed", "engine"])):
+    kept = heavy[heavy["best_weights"].notna()]  # a thinned store has the weights of a few runs only
+    for row in _rows(chosen.merge(kept, on=["spec_id", "seed", "engine"])):
         sizes = [(name, *_size(name, matrix.shape)) for name, matrix in matrices(row)]
         about = {"spec": row["spec"], "threshold": significant(row[limit]), "arrays": sizes, "runs": []}
         found.setdefault(row["spec_id"], about)["runs"].append(_run(row, row[solved_at]))
@@ -77,16 +74,3 @@ def _run(row: dict[str, Any], solved_at: int) -> dict[str, Any]:
         "step": step[kept].tolist(),
         **curves,
     }
-
-
-def thinned(step: NDArray[np.int64], points: int = POINTS) -> NDArray[np.int64]:
-    """Which records of a curve to keep: the first and the last, and the rest spread over the logarithm.
-
-    Example:
-        >>> thinned(np.arange(0, 1001), points=4)
-        array([   0,    1,   10,  100, 1000])
-    """
-    if len(step) <= points:
-        return np.arange(len(step))
-    spread = np.searchsorted(step, np.geomspace(max(step[1], 1), step[-1], points).round())
-    return np.unique(np.concatenate([[0], spread]))

@@ -1,8 +1,9 @@
-"""Runs on disk: append, ask what is missing, load, merge, pack."""
+"""Runs on disk: append, ask what is missing, load, merge, pack, thin."""
 
 from ._schema import COLUMNS as COLUMNS
 from ._schema import HEAVY as HEAVY
 from ._schema import KEY as KEY
 from ._store import Store as Store
 from ._store import Summary as Summary
+from ._thin import thinned as thinned
 from ._writer import Writer as Writer

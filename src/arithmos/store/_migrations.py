@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-VERSION = 2
+VERSION = 3
 
 DIGITS = {
     **dict.fromkeys(("curve_training", "curve_lengths", "digit_outputs", "digit_spreads"), pa.list_(pa.float32())),
@@ -25,7 +25,12 @@ def update_to_2(table: pa.Table) -> pa.Table:
     return table
 
 
-MIGRATIONS: dict[int, Callable[[pa.Table], pa.Table]] = {1: update_to_2}
+def update_to_3(table: pa.Table) -> pa.Table:
+    """Earlier runs were not judged exactly."""
+    return table.append_column("exact", pa.nulls(len(table), pa.bool_()))
+
+
+MIGRATIONS: dict[int, Callable[[pa.Table], pa.Table]] = {1: update_to_2, 2: update_to_3}
 """By the version they start from."""
 
 NEEDED: tuple[str, ...] = ()

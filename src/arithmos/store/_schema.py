@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from .. import __version__
 from ..engines.contract import Run, State
+from ..formula.stored import judge
 from ..spec import Spec
 from ..tasks import Arithmetic, DigitSequences
 
@@ -72,6 +73,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "end_validation": (REAL, "validation error of the last record"),
     "end_test": (REAL, "test error of the last record"),
     "end_sparsity": (REAL, "sparsity error of the last record"),
+    "exact": (FLAG, "the network of the best record, its weights rounded, is the task's formula; null if not judged"),
     "best_weights": (FLOATS, "effective weights at the best record: matrices row by row, layer by layer"),
     "end_weights": (FLOATS, "effective weights after the last update"),
     "curve_step": (COUNTS, "learning curve: iterations of its records"),
@@ -125,7 +127,20 @@ def table_of_runs(runs: Sequence[Run], written: datetime) -> pa.Table:
     columns = {key: _describe(spec) for key, spec in described.items()}
     common = {"version": __version__, **_environment(), "written": written}
     rows = [columns[id(run.spec)] | _measured(run) | common for run in runs]
-    return pa.Table.from_pylist(rows, schema=RUNS)
+    table = pa.Table.from_pylist(rows, schema=RUNS)
+    return judged(table)
+
+
+def judged(table: pa.Table) -> pa.Table:
+    """The same runs, those that the exact judge has not seen yet judged by their weights."""
+    frame = table.select(["spec_id", "spec", "seed", "exact"]).to_pandas()
+    exact = table["exact"].to_pylist()
+    for _, part in frame[frame["exact"].isna()].groupby("spec_id"):
+        places = part.index.to_list()
+        weights = table["best_weights"].take(places).to_pandas().to_list()
+        for place, verdict in zip(places, judge(part["spec"].iloc[0], part["seed"].to_list(), weights), strict=True):
+            exact[place] = verdict
+    return table.set_column(table.schema.get_field_index("exact"), RUNS.field("exact"), pa.array(exact, FLAG))
 
 
 def _describe(spec: Spec) -> dict[str, Any]:

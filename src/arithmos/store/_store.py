@@ -18,6 +18,7 @@ from ._pack import distinct, fewest
 from ._part import try_to_write
 from ._schema import COLUMNS, CURVE, HEAVY, KEY, RUNS, STATES, now, row_of_state, table_of_runs
 from ._states import States
+from ._thin import KEPT, thin
 from ._writer import Writer
 
 PACKED_BYTES = 16 * 2**20
@@ -210,6 +211,34 @@ class Store:
                     folder.place(data)
                 folder.remove(old)
             folder.sweep()
+
+    def thin(self, into: "Store | str | os.PathLike[str]", *, keep: int = KEPT) -> None:
+        """Write a small copy: every run, exactly judged, but weights and curves of a few runs a spec only.
+
+        What the other store has is thinned with it, so a store that grows is thinned into the same one again and
+        again. Weights are kept of the solved runs, and of the others, with the lowest seeds; of their curves 60 records
+        are left. Suspended runs are not copied.
+
+        Args:
+            into: the other store.
+            keep: how many solved runs, and how many others, of a spec and engine keep their weights and curves.
+
+        Raises:
+            ValueError: `into` is this store, or `keep` is negative.
+        """
+        other = into if isinstance(into, Store) else Store(into)
+        if other.path.resolve() == self.path.resolve():
+            raise ValueError(f"into must be another store, got {str(into)!r} itself")
+        if keep < 0:
+            raise ValueError(f"keep must be at least 0, got {keep}")
+        if not self.path.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "there is no store to thin", str(self.path))
+        old = other._runs.tables(RUNS.names)
+        rows = [*self._runs.tables(RUNS.names).values(), *old.values()]  # of two copies of a run the first counts
+        if rows:
+            for data in fewest(thin(distinct(pa.concat_tables(rows), keep="first"), keep), "part", PACKED_BYTES):
+                other._runs.place(data)
+            other._runs.remove(old)
 
     def _unfinished(self, states: pa.Table) -> pa.Table:
         states, finished = distinct(states, keep="last"), self._finished()

@@ -143,8 +143,7 @@ class Arithmetic:
         """
         if self.fixed is not None:
             return self.fixed
-        offset = int(np.random.RandomState(seed).randint(0, self.input_size - self.used + 1))
-        return self.subsets_at(offset)
+        return self.subsets_at(_offset(seed, self.input_size - self.used + 1))
 
     def subsets_at(self, offset: int) -> tuple[Subset, ...]:
         """The subsets when the first one begins at `offset`."""
@@ -191,6 +190,11 @@ class Arithmetic:
             return f"sqrt({sums[0]})"
         symbol = {"add": " + ", "sub": " - ", "mul": "*", "div": "/"}[self.operation]
         return symbol.join(f"({s})" for s in sums)
+
+
+@lru_cache(maxsize=2**16)
+def _offset(seed: int, places: int) -> int:
+    return int(np.random.RandomState(seed).randint(0, places))
 
 
 def _range(name: str, value: object) -> Range:

@@ -1,0 +1,73 @@
+"""A small store of a large one: every run with what its verdict rests on, a few with their weights and curves."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ._schema import HEAVY, judged
+
+KEPT = 2
+"""Runs of a spec that keep their weights, of the solved ones and of the others: those with the lowest seeds."""
+POINTS = 60
+"""Records that are left of a learning curve."""
+
+_CRITERIA = ("released", "corrected")
+
+
+def thin(table: pa.Table, keep: int) -> pa.Table:
+    """The same runs, exactly judged, with weights and thinned curves for `keep` solved and `keep` other runs a spec.
+
+    Verdicts on sequences of digits rest on what their curves say of each length: these stay whole.
+
+    Args:
+        table: rows of runs, one a run.
+        keep: how many; by each of the two criteria, so that there can be a few more.
+    """
+    table = judged(table)
+    kept = _kept(table, keep)
+    digits = pc.equal(table["task"], "digits").to_numpy()
+    steps = _where(kept & ~digits, table["curve_step"])
+    for name in HEAVY:
+        if name.endswith("_weights"):
+            column = _where(kept, table[name])
+        else:
+            rows = zip(*(rows.to_pandas() for rows in (_where(kept | digits, table[name]), steps)), strict=True)
+            column = pa.array([_thin(values, step) for values, step in rows], table[name].type)
+        table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), column)
+    return table
+
+
+def _where(rows: NDArray[np.bool_], column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column, null in all other rows."""
+    return column.take(pa.array(np.arange(len(rows)), mask=~rows))
+
+
+def _kept(table: pa.Table, keep: int) -> NDArray[np.bool_]:
+    """Which of the runs that still have weights keep them."""
+    thresholds = [f"threshold_{criterion}" for criterion in _CRITERIA]
+    frame: pd.DataFrame = table.select(["spec_id", "engine", "seed", "best_test", *thresholds]).to_pandas()
+    frame = frame[table["best_weights"].is_valid().to_numpy()].sort_values("seed", kind="stable")
+    kept = np.zeros(len(table), bool)
+    for threshold in thresholds:
+        solved = (frame["best_test"] < frame[threshold]).rename("solved")
+        kept[frame.groupby(["spec_id", "engine", solved]).head(keep).index] = True
+    return kept
+
+
+def _thin(values: NDArray[np.generic] | None, step: NDArray[np.int64] | None) -> NDArray[np.generic] | None:
+    return values if values is None or step is None else values[thinned(step)]
+
+
+def thinned(step: NDArray[np.int64], points: int = POINTS) -> NDArray[np.int64]:
+    """Which records of a curve to keep: the first and the last, and the rest spread over the logarithm.
+
+    Example:
+        >>> thinned(np.arange(0, 1001), points=4)
+        array([   0,    1,   10,  100, 1000])
+    """
+    if len(step) <= points:
+        return np.arange(len(step))
+    spread = np.searchsorted(step, np.geomspace(max(step[1], 1), step[-1], points).round())
+    return np.unique(np.concatenate([[0], spread]))

@@ -1,0 +1,136 @@
+import numpy as np
+import pandas as pd
+import pytest
+from tests.factories import make_digits_run, make_run, make_runs, make_spec
+
+from arithmos.experiments import EXPERIMENTS
+from arithmos.store import COLUMNS, HEAVY, Store, _migrations, _part, _schema
+from arithmos.store._schema import CURVE
+from arithmos.tasks import TEN_PARAMETERS, Rows
+
+TEN = make_spec(task=TEN_PARAMETERS)
+RIGHT = np.array([1, 1, 1, 1, 1, 1, 0, 0, 1, 1], np.float32)
+
+
+def everything(store: Store) -> pd.DataFrame:
+    return store.load(columns=list(COLUMNS))
+
+
+def kept(store: Store) -> list[int]:
+    frame = everything(store)
+    assert all(frame[name].notna().equals(frame["best_weights"].notna()) for name in (*CURVE, "end_weights"))
+    return frame.loc[frame["best_weights"].notna(), "seed"].tolist()
+
+
+def test_runs_are_judged_when_they_are_stored(store: Store) -> None:
+    rows = make_spec(task=Rows(np.ones((9, 4)), np.ones(9)))
+    store.append([make_run(TEN, 0, best_weights=RIGHT), make_run(TEN, 1, best_weights=RIGHT * 0), make_run(rows, 2)])
+    assert store.load().set_index("seed")["exact"].to_dict() == {0: True, 1: False, 2: None}
+
+
+def test_all_runs_stay_and_a_few_keep_their_weights(store: Store, tmp_path) -> None:
+    store.append(make_runs(20))
+    small = Store(tmp_path / "small")
+    store.thin(small)
+    light = [name for name in COLUMNS if name not in HEAVY]
+    pd.testing.assert_frame_equal(everything(small)[light], everything(store)[light])
+    assert kept(small) == [0, 1, 2, 3]  # of the solved, which have even seeds, and of the others
+    store.thin(tmp_path / "none", keep=0)
+    assert kept(Store(tmp_path / "none")) == []
+    assert Store(tmp_path / "none").curves().empty
+
+
+def test_each_spec_and_engine_keeps_its_own(store: Store, tmp_path) -> None:
+    one, other = make_spec("mul"), make_spec("add")
+    store.append([*make_runs(4, one), *make_runs(4, other), *make_runs(4, other, "cpu")])
+    store.thin(tmp_path / "small", keep=1)
+    frame = everything(Store(tmp_path / "small"))
+    assert (
+        frame[frame["best_weights"].notna()].groupby(["spec_id", "engine"])["seed"].apply(list).tolist() == [[0, 1]] * 3
+    )
+
+
+def test_both_criteria_find_their_runs(store: Store, tmp_path) -> None:
+    limits = {"threshold_released": 1.0, "threshold_corrected": 2.0}
+    errors = [0.5, 0.5, 1.5, 1.5, 2.5, 2.5]
+    store.append(make_run(seed=seed, best_test=error, **limits) for seed, error in enumerate(errors))
+    store.thin(tmp_path / "small", keep=1)
+    assert kept(Store(tmp_path / "small")) == [0, 2, 4]
+
+
+def test_curves_are_thinned_and_stay_so(store: Store, tmp_path) -> None:
+    spec = make_spec(iterations=5_000_000)
+    store.append(make_runs(1, spec))
+    store.thin(tmp_path / "one")
+    Store(tmp_path / "one").thin(tmp_path / "two")
+    whole, one, two = (Store(path).curves() for path in (store.path, tmp_path / "one", tmp_path / "two"))
+    assert len(whole) > 100
+    assert len(one) <= 61
+    pd.testing.assert_frame_equal(one, two)
+    assert {0, 5_000_000} <= set(one["step"]) <= set(whole["step"])
+    merged = one.merge(whole, on=list(whole))
+    assert len(merged) == len(one)
+
+
+def test_curves_that_verdicts_rest_on_stay_whole(store: Store, tmp_path) -> None:
+    run = make_digits_run(EXPERIMENTS["mnist-product"].specs[-1])
+    store.append([run])
+    store.thin(tmp_path / "small", keep=0)
+    row, whole = (everything(Store(path)).iloc[0] for path in (tmp_path / "small", store.path))
+    assert row["best_weights"] is None
+    for name in (*CURVE, *_schema.READING):
+        np.testing.assert_array_equal(row[name], whole[name])
+
+
+def test_a_store_that_grows_is_thinned_into_the_same_one(store: Store, tmp_path) -> None:
+    small = Store(tmp_path / "small")
+    store.append([make_run(seed=seed) for seed in (6, 7)])
+    store.thin(small)
+    store.append([make_run(seed=seed) for seed in range(6)])
+    store.thin(small)
+    assert everything(small)["seed"].tolist() == list(range(8))
+    assert kept(small) == [0, 1, 2, 3]
+    assert small.duplicates == 0
+    assert small.summary().files == 1
+    other = Store(tmp_path / "other")
+    other.append([make_run(seed=8)])
+    other.thin(small)
+    assert everything(small)["seed"].tolist() == list(range(9))
+
+
+def test_older_stores_are_judged_too(store: Store, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(_migrations, "VERSION", 1)
+        table = _schema.table_of_runs([make_run(TEN, 0, best_weights=RIGHT)], _schema.now())
+        _part.place(store.path, "part", _part.encode(table.drop_columns([*_migrations.DIGITS, "exact"]), "part"))
+    assert everything(store)["exact"].tolist() == [None]
+    store.thin(tmp_path / "small", keep=0)
+    assert everything(Store(tmp_path / "small"))["exact"].tolist() == [True]
+    assert store.load(columns=["best_weights"])["best_weights"].iloc[0].tolist() == RIGHT.tolist()
+
+
+def test_a_kill_in_between_loses_nothing(store: Store, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = Store(tmp_path / "small")
+    store.append(make_runs(3))
+    store.thin(small)
+    store.append([make_run(seed=3)])
+    for fault in ("place", "remove"):
+        with monkeypatch.context() as broken:
+            broken.setattr(small._runs, fault, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                store.thin(small)
+        assert len(Store(small.path)) >= 3
+
+
+def interrupted(*arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_what_cannot_be_thinned_is_refused(store: Store, tmp_path) -> None:
+    with pytest.raises(FileNotFoundError, match="there is no store to thin"):
+        Store(tmp_path / "nowhere").thin(tmp_path / "small")
+    store.append(make_runs(1))
+    with pytest.raises(ValueError, match="into must be another store"):
+        store.thin(store.path)
+    with pytest.raises(ValueError, match="keep must be at least 0, got -1"):
+        store.thin(tmp_path / "small", keep=-1)
