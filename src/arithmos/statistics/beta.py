@@ -20,6 +20,7 @@ With y in (0, 1), shapes mv and (1 − m)v and ȳ the sample mean, the log-likel
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -107,6 +108,7 @@ def _fit(y: NDArray[np.float64], drop: float) -> Interval:
         return Interval(1 - mirrored.estimate, 1 - mirrored.high, 1 - mirrored.low)
     mean, gap, gap_rest = float(y.mean()), log_mean_gap(y), log_mean_gap(1 - y)
 
+    @cache  # the search for a root begins at places where the search for its bracket has been
     def at(eta: float) -> _Point:
         """The profile at ln(m/(1 − m)) = ln(ȳ/(1 − ȳ)) + eta, which keeps digits where m − ȳ has none."""
         growth = 1 + mean * math.expm1(eta)

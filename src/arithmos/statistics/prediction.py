@@ -64,8 +64,9 @@ def unseen(x: ArrayLike, n: int, low: float, high: float, seed: int = 0) -> Floa
         raise ValueError(f"x must hold a value and n be at least 1, got {x.size} values and n = {n}")
     edges = np.concatenate([[min(low, x[0])], x, [max(high, x[-1])]])
     gap = _urn(x.size + 1, n, seed)
-    place = np.random.default_rng(seed).random(gap.shape)
-    drawn: Floats = edges[gap] + place * np.diff(edges)[gap]
+    drawn = np.random.default_rng(seed).random(gap.shape)
+    drawn *= np.diff(edges).take(gap)
+    drawn += edges.take(gap)
     return drawn
 
 
@@ -114,10 +115,10 @@ def fixed_variance_mean(x: Floats) -> Floats:
         k = np.exp(2 * t) / variance
         ratio = mean * np.exp(-t)
         value = 2 * (np.log(k) - special.psi(k) + log - t) - ratio + 1
-        slope = 4 * (1 - k * special.zeta(2, k)) - 2 + ratio
+        slope = ratio - 2 - 2 / k * (1 + 1 / (1 + 3 * k))  # within 5 %, and many times as fast as with ψ′
         step = np.clip(-value / np.minimum(slope, -0.5), -0.5, 0.5)
         t = t + step
-        if np.abs(step).max(initial=0.0) < 1e-4:
+        if np.abs(step).max(initial=0.0) < 1e-6:
             break
     found: Floats = np.exp(t)
     return found
