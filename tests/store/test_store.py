@@ -164,6 +164,16 @@ def test_load_of_some_specs(store: Store) -> None:
     assert list(store.load(specs=[])) == list(store.load())
 
 
+def test_load_of_some_runs(store: Store) -> None:
+    one, other = make_spec("mul"), make_spec("add")
+    store.append(make_runs(3, one) + make_runs(3, other) + make_runs(3, other, "cpu"))
+    wanted = [(one.id, 2, "torch"), (other.id, 0, "cpu")]
+    found = store.load(runs=[*wanted, (other.id, 9, "cpu")], columns=["best_weights"])
+    assert set(found[[*KEY]].itertuples(index=False, name=None)) == set(wanted)
+    assert len(store.load(specs=[one], runs=wanted)) == 1
+    assert store.load(runs=[]).empty
+
+
 def test_load_names_an_unknown_column(store: Store) -> None:
     with pytest.raises(KeyError, match=r"unknown column 'best_tset'; did you mean 'best_test'"):
         store.load(columns=["best_tset"])

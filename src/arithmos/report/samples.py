@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..store import Store, thinned
+from ..store import KEY, Store, thinned
 from .embedded import significant
 from .judged import Criterion
 from .references import with_thresholds
@@ -38,10 +38,11 @@ def samples(store: Store, criterion: Criterion = "released") -> dict[str, dict[s
     runs = runs.iloc[np.lexsort((runs["seed"], runs["engine"], -count, runs["spec_id"]))]
     runs = runs[runs["engine"] == runs.groupby("spec_id")["engine"].transform("first")]
     chosen = runs.groupby(["spec_id", "solved"], sort=False).head(EACH)
-    heavy = store.load(specs=chosen["spec_id"].unique(), columns=[*_HEAVY, *_DESCRIBED])
+    names = chosen[[*KEY]].itertuples(index=False, name=None)
+    heavy = store.load(runs=names, columns=[*_HEAVY, *_DESCRIBED])
     found: dict[str, dict[str, Any]] = {}
     kept = heavy[heavy["best_weights"].notna()]  # a thinned store has the weights of a few runs only
-    for row in _rows(chosen.merge(kept, on=["spec_id", "seed", "engine"])):
+    for row in _rows(chosen.merge(kept, on=[*KEY])):
         sizes = [(name, *_size(name, matrix.shape)) for name, matrix in matrices(row)]
         about = {"spec": row["spec"], "threshold": significant(row[limit]), "arrays": sizes, "runs": []}
         found.setdefault(row["spec_id"], about)["runs"].append(_run(row, row[solved_at]))

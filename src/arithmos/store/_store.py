@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -115,18 +115,25 @@ class Store:
         stored = [found for (spec_id, by), found in index.items() if spec_id == name and engine in (None, by)]
         return tuple(seed for seed in seeds if not any(seed in found for found in stored))
 
-    def load(self, *, specs: Iterable[Spec | str] | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    def load(
+        self,
+        *,
+        specs: Iterable[Spec | str] | None = None,
+        runs: Iterable[Key] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pd.DataFrame:
         """The runs as a table, one row a run, ordered by spec, seed and engine.
 
         Of several rows of one run the one that was written first counts.
 
         Args:
             specs: only runs of these specs, or ids of specs.
+            runs: only these, as (spec id, seed, engine).
             columns: the columns beside those that name the run; by default all but weights and curves.
         """
         if columns is None:
             columns = [name for name in COLUMNS if name not in HEAVY]
-        frame: pd.DataFrame = self._table(columns, specs).to_pandas()
+        frame: pd.DataFrame = self._table(columns, specs, runs).to_pandas()
         return frame
 
     def curves(self, *, specs: Iterable[Spec | str] | None = None) -> pd.DataFrame:
@@ -138,7 +145,9 @@ class Store:
         frame: pd.DataFrame = pa.table(columns).to_pandas()
         return frame
 
-    def _table(self, columns: Sequence[str], specs: Iterable[Spec | str] | None) -> pa.Table:
+    def _table(
+        self, columns: Sequence[str], specs: Iterable[Spec | str] | None, runs: Iterable[Key] | None = None
+    ) -> pa.Table:
         for name in columns:
             if name not in COLUMNS:
                 near = get_close_matches(name, COLUMNS, n=1)
@@ -146,9 +155,12 @@ class Store:
                 raise KeyError(f"unknown column {name!r}; {hint}")
         wanted = [name for name in COLUMNS if name in {*KEY, *columns}]
         ids = None if specs is None else pa.array([s if isinstance(s, str) else s.id for s in specs], pa.string())
+        keys = None if runs is None else set(runs)
 
         def chosen(table: pa.Table) -> pa.Table:
-            return table if ids is None else table.filter(pc.is_in(table["spec_id"], value_set=ids))
+            if ids is not None:
+                table = table.filter(pc.is_in(table["spec_id"], value_set=ids))
+            return table if keys is None else table.filter(pa.array([key in keys for key in _keys(table)], pa.bool_()))
 
         tables = self._runs.tables([*{**dict.fromkeys(wanted), "written": None}], then=chosen)
         return distinct(_concat(tables, RUNS), keep="first").select(wanted)
@@ -242,8 +254,7 @@ class Store:
 
     def _unfinished(self, states: pa.Table) -> pa.Table:
         states, finished = distinct(states, keep="last"), self._finished()
-        keys = zip(*(states[name].to_pylist() for name in KEY), strict=True)
-        return states.filter(pa.array([not finished(key) for key in keys], pa.bool_()))
+        return states.filter(pa.array([not finished(key) for key in _keys(states)], pa.bool_()))
 
     def check(self) -> tuple[tuple[str, str], ...]:
         """Verify every file anew, to its last byte; returns those that are set aside, and why."""
@@ -303,6 +314,10 @@ class Store:
     def _finished(self) -> Callable[[Key], bool]:
         index = self._seeds()
         return lambda key: key[1] in index.get((key[0], key[2]), ())
+
+
+def _keys(table: pa.Table) -> Iterator[Key]:
+    return zip(*(table[name].to_pylist() for name in KEY), strict=True)
 
 
 def _concat(tables: dict[str, pa.Table], schema: pa.Schema) -> pa.Table:
