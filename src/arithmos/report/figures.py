@@ -18,11 +18,10 @@ import pandas as pd
 
 from ..experiments import Experiment
 from .gates import CENTERS
-from .marks import Row, color, fade, legend, panel_title, shape, symbol
+from .marks import Row, color, fade, layer, legend, panel_title, shape, symbol
 from .style import GRAY, INK, SOLVED, Chart, styled
 
 Estimator = Literal["released", "corrected"]
-Panel = alt.LayerChart | alt.FacetChart
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def success(frame: pd.DataFrame, experiment: Experiment) -> alt.ConcatChart:
     return styled(_titled(chart, frame, experiment))
 
 
-def _rates(part: pd.DataFrame, frame: pd.DataFrame, picked: alt.Parameter) -> Panel:
+def _rates(part: pd.DataFrame, frame: pd.DataFrame, picked: alt.Parameter) -> alt.LayerChart:
     """The success rates of one operation."""
     sources = ["ours", *(["published"] if "published_n" in part else [])]
     labels = [*part["label"]]
@@ -127,7 +126,7 @@ def _rates(part: pd.DataFrame, frame: pd.DataFrame, picked: alt.Parameter) -> Pa
             ),
         ]
     title = panel_title(symbol(next(iter(part["operation"]))))
-    return alt.layer(*layers, width=190, height=alt.Step(11 if len(sources) > 1 else 16), title=title)
+    return layer(*layers, width=190, height=alt.Step(11 if len(sources) > 1 else 16), title=title)
 
 
 def gates(frame: pd.DataFrame, experiment: Experiment) -> alt.FacetChart:
@@ -159,7 +158,7 @@ def gates(frame: pd.DataFrame, experiment: Experiment) -> alt.FacetChart:
     scale = dict(domain=[*SOLVED], range=[*SOLVED.values()])
     ours = base.transform_filter(alt.datum.source == "ours").mark_bar()
     hollow = base.transform_filter(alt.datum.source == "published").mark_bar(filled=False, strokeWidth=1.2)
-    layers = alt.layer(
+    layers = layer(
         ours.encode(color=alt.Color("verdict:N", title=None, scale=scale, legend=legend(SOLVED))),
         hollow.encode(stroke=alt.StrokeValue(INK), strokeOpacity=alt.StrokeOpacityValue(0.6)),
     )
@@ -202,14 +201,16 @@ def _points(frame: pd.DataFrame, column: str, source: str, axis: str = "") -> It
             }
 
 
-def _panel(points: Sequence[Row], frame: pd.DataFrame, measure: Measure, axis: str, picked: alt.Parameter) -> Panel:
+def _panel(
+    points: Sequence[Row], frame: pd.DataFrame, measure: Measure, axis: str, picked: alt.Parameter
+) -> alt.LayerChart:
     """One measure over the axis of a figure."""
     title, dodged = AXES.get(axis, axis.replace("_", " ").capitalize()), axis in DODGED
-    size = {"width": 350 if dodged else 260, "height": 220, "title": panel_title(measure.title)}
+    size: Row = {"width": 350 if dodged else 260, "height": 220, "title": panel_title(measure.title)}
     if not points:
         why = "no runs" if measure is SUCCESS else "no run is solved"
         nothing = alt.Chart(pd.DataFrame([{}])).mark_text(opacity=0.7, text=why, fontSize=13)
-        return alt.layer(nothing, **size)
+        return alt.LayerChart(layer=[nothing], **size)
     labels = legend(frame["label"])
     scale = dict(domain=[0, 1]) if measure is SUCCESS else dict(zero=True, nice=5)
     y = alt.Y("value:Q", title=None, scale=scale, axis=dict(labelExpr=measure.label, tickCount=5))
@@ -231,7 +232,7 @@ def _panel(points: Sequence[Row], frame: pd.DataFrame, measure: Measure, axis: s
         dots = data.mark_point(filled=ours, size=42, strokeWidth=1.3, xOffset=shift)
         told = _tooltip(measure, alt.Tooltip(f"{axis}:N", title=title))
         layers.append(dots.encode(y=y, shape=shape(frame, labels), tooltip=told, **places))
-    return alt.layer(*layers, **size)
+    return layer(*layers, **size)
 
 
 def _x(frame: pd.DataFrame, axis: str, title: str) -> alt.X:

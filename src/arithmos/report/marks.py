@@ -1,4 +1,4 @@
-"""What charts share: rows for a chart to hold, scales by model, fading."""
+"""What charts share: rows for a chart to hold, layers, scales by model, fading."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,6 +23,22 @@ def legend(labels: Iterable[str]) -> Row:
     """A legend below the chart, in as many columns as labels of this length leave room for."""
     longest = max(map(len, labels), default=0)
     return dict(orient="bottom", columns=min(6, max(1, 110 // (longest + 4))), symbolOpacity=1)
+
+
+def layer(*charts: alt.Chart, **properties: Any) -> alt.LayerChart:
+    """Charts on top of each other.
+
+    Altair copies a chart whenever it is put into another, and its own objects hold every property there is, given or
+    not. Plain dictionaries take a third of the time.
+    """
+    return alt.LayerChart(layer=[*map(_plain, charts)], **properties)
+
+
+def _plain(chart: alt.Chart) -> alt.Chart:
+    chart = chart.copy(deep=False)
+    chart.mark = chart.mark if isinstance(chart.mark, str) else chart.mark.to_dict(validate=False)
+    chart.encoding = alt.FacetedEncoding(**chart.encoding.to_dict(validate=False))
+    return chart
 
 
 def panel_title(text: str) -> alt.Title:

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from ..experiments import Surface
-from .marks import fade, legend, panel_title
+from .marks import fade, layer, legend, panel_title
 from .style import INK, PALETTE, styled
 
 STEPS = dict(format="~s", tickCount=3, grid=False)
@@ -53,8 +53,14 @@ def surface(cells: pd.DataFrame, lines: pd.DataFrame, of: Surface) -> alt.HConca
         tags = drawn.transform_filter("datum.tag").encode(text=alt.Text("level:Q", format="~g"))
         halo = tags.mark_text(fontSize=10, stroke="white", strokeWidth=3, strokeOpacity=0.8)
         panels.append(
-            alt.layer(heat, contour, halo, tags.mark_text(fontSize=10, color="black")).properties(
-                width=side, height=side, title=panel_title(panel)
+            layer(
+                heat,
+                contour,
+                halo,
+                tags.mark_text(fontSize=10, color="black"),
+                width=side,
+                height=side,
+                title=panel_title(panel),
             )
         )
     return styled(alt.hconcat(*panels).properties(title=of.title, description=f"{of.item}: {of.title}"))
@@ -105,7 +111,7 @@ def learning_curves(frame: pd.DataFrame, threshold: float) -> alt.HConcatChart:
     )
     errors = base.transform_filter(alt.datum.error != "sparsity").encode(strokeDash=dashed)
     sparsity = base.transform_filter(alt.datum.error == "sparsity").properties(title=panel_title("Sparsity error"))
-    left = alt.layer(errors.add_params(picked), limit).properties(title=panel_title("Error"))
+    left = layer(errors.add_params(picked), limit, title=panel_title("Error"))
     chart = alt.hconcat(left, sparsity, spacing=20)
     return styled(chart.properties(description="Learning curves of single runs."))
 
@@ -135,7 +141,7 @@ def weights(frame: pd.DataFrame) -> alt.VConcatChart:
         )
         numbers = base.mark_text(fontSize=10, color="black").encode(text=alt.Text("weight:Q", format=".2~f"))
         panels.append(
-            (cells if wide else cells + numbers).properties(
+            (cells if wide else layer(cells, numbers)).properties(
                 width=alt.Step(max(2, 600 // inputs) if wide else 34),
                 height=alt.Step(12 if outputs > WRITTEN else 22),
                 title=panel_title(str(name)),
