@@ -61,7 +61,7 @@ def test_lines_are_where_the_level_is(z, level):
                 assert end[0] in (x[0], x[-1]) or end[1] in (y[0], y[-1])
 
 
-@given(arrays(np.float64, (30, 2), elements=st.floats(0, 1)), st.integers(0, 29))
+@given(arrays(np.float64, (30, 2), elements=st.floats(0, 1, width=16)), st.integers(0, 29))
 def test_thinned_lines_are_close(line, always):
     kept = thin(line, 0.1, always)
     assert {0, always, 29} <= set(kept)
