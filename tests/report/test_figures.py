@@ -11,6 +11,7 @@ from tests.factories import make_run
 from arithmos.experiments import EXPERIMENTS
 from arithmos.report import figures, gates, marks, portraits, style
 from arithmos.report.draw import vega_lite
+from arithmos.report.judged import judged
 from arithmos.report.summary import summarize
 from arithmos.store import Store
 
@@ -145,7 +146,7 @@ def test_ranges_are_in_the_order_of_the_catalogue(store):
 def test_gates_are_stacked_below_the_success_rates(store):
     store.append(run for spec in GATE.specs for run in runs(spec, 4, 2))
     frame = summarize(store, GATE)
-    counts = gates.gate_counts(store, GATE, frame)
+    counts = gates.gate_counts(judged(store, [GATE]), GATE)
     chart = figures.stack(figures.success(frame, GATE), figures.gates(counts, GATE))
     assert compiled(chart)["title"]["text"] == "Which side a gate takes"
     assert sum(row["count"] for row in rows(chart) if row.get("source") == "ours" and "count" in row) == 4 * 6

@@ -4,7 +4,7 @@ from tests.factories import make_run
 
 from arithmos.experiments import EXPERIMENTS
 from arithmos.report.gates import CENTERS, gate_counts, gated
-from arithmos.report.summary import summarize
+from arithmos.report.judged import judged
 from arithmos.store import Store
 
 GATE = EXPERIMENTS["gate"]
@@ -12,7 +12,7 @@ MUL = GATE.select(operations=["mul"])
 
 
 def counts(store, experiment, source="ours"):
-    frame = gate_counts(store, experiment, summarize(store, experiment))
+    frame = gate_counts(judged(store, [experiment]), experiment)
     return frame[frame["source"] == source]
 
 

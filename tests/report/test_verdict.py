@@ -12,10 +12,10 @@ from arithmos import published
 from arithmos.experiments import EXPERIMENTS
 from arithmos.report import render_verdicts, verdicts
 from arithmos.report.grid import FORMATS
-from arithmos.report.judged import Judged
+from arithmos.report.judged import Cells, Judged
 from arithmos.report.places import places
 from arithmos.report.summary import cell_key, describe, published_cells
-from arithmos.report.verdict import COLUMNS, WORDS, matrix
+from arithmos.report.verdict import COLUMNS, WORDS, matrix, verdicts_of
 from arithmos.statistics import fisher_exact
 from arithmos.store import Store
 
@@ -45,18 +45,17 @@ def like(printed, n, *, k=None, times=1.0):
 
 
 @pytest.fixture
-def judge(monkeypatch, tmp_path):
+def judge():
     """Verdicts on an experiment of which the runs are given by a function of its published cells."""
 
     def judge(experiment, cell):
         printed = published_cells(experiment)
-        cells = {}
+        found = {}
         for spec, at in places(experiment):
             row = printed[cell_key(describe(spec, experiment.axis, at), experiment.axis)]
             if (made := cell(row)) is not None:
-                cells[spec.id, at] = made
-        monkeypatch.setattr("arithmos.report.verdict.judged", lambda store, experiment, criterion: cells)
-        return verdicts(Store(tmp_path), [experiment])
+                found[spec.id, experiment.seeds, at] = made
+        return verdicts_of(Cells("released", found), [experiment])
 
     return judge
 

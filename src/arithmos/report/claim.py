@@ -4,15 +4,16 @@ A claim *holds* if its criterion is met, *fails* if it is not, and is *undecided
 about has fewer runs than the catalogue says. A claim of several parts holds if all do.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, get_args
 
 import pandas as pd
 
+from ..experiments import EXPERIMENTS, Experiment
 from ..store import Store
-from .evidence import Cases, Claim, TooFewRuns, load_cases
+from .evidence import Cases, Claim, TooFewRuns, cases_of
 from .grid import Cell, Format, Grid, to_json
-from .judged import Criterion
+from .judged import Cells, Criterion, judged
 from .madsen2020 import CLAIMS
 
 ClaimVerdict = Literal["holds", "fails", "undecided"]
@@ -30,13 +31,22 @@ def claims(store: Store, names: Collection[str] | None = None, *, criterion: Cri
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
     chosen = CLAIMS.values() if names is None else [CLAIMS[name] for name in names]
-    cases = load_cases(store, dict.fromkeys(name for claim in chosen for name in claim.experiments), criterion)
+    return claims_of(judged(store, _experiments(chosen), criterion), chosen)
+
+
+def claims_of(cells: Cells, chosen: Collection[Claim]) -> pd.DataFrame:
+    """What `claims` makes of experiments whose runs are judged."""
+    cases = cases_of(cells, _experiments(chosen))
     rows = []
     for claim in chosen:
         verdict, numbers = decide(claim, cases)
         row = {"claim": claim.name, "where": claim.where, "text": claim.text, "criterion": claim.criterion}
         rows.append(row | {"verdict": verdict, "numbers": numbers})
     return pd.DataFrame(rows)
+
+
+def _experiments(chosen: Iterable[Claim]) -> list[Experiment]:
+    return [EXPERIMENTS[name] for name in dict.fromkeys(name for claim in chosen for name in claim.experiments)]
 
 
 def decide(claim: Claim, cases: Cases) -> tuple[ClaimVerdict, str]:

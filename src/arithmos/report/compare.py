@@ -54,7 +54,7 @@ class Compared:
 
 def success_rate(cell: Judged, printed: Printed, name: str, iterations: int) -> Compared:
     """Fisher's exact test; where second logs of the same seeds were counted, the note has that without them."""
-    ours, k, n = statistics.wilson(cell.k, cell.n), printed["k"], printed["n"]
+    ours, k, n = cell.success_rate, printed["k"], printed["n"]
     p, note = statistics.fisher_exact(cell.k, cell.n, k, n) if cell.n else math.nan, ""
     if name.startswith("figure") and n > SEEDS_OF_FIGURES >= k and cell.n:
         better = statistics.fisher_exact(cell.k, cell.n, k, SEEDS_OF_FIGURES)
@@ -76,7 +76,7 @@ def _gate_share(bin_: int) -> Callable[[Judged, Printed, str, int], Compared]:
 def solved_at_median(cell: Judged, printed: Printed, name: str, iterations: int) -> Compared:
     """The place of the printed median among our runs."""
     x, value = cell.solved_at, printed["solved_at_median"]
-    ours = statistics.median(x)
+    ours = cell.solved_at_median
     if not x.size or statistics.median_p(x, -math.inf, printed["k"]) > UNTESTABLE:
         return Compared(ours, note=_too_few(x, printed["k"]))
     return Compared(ours, statistics.median_p(x, value, printed["k"], error(name, "solved_at_median", value)))
@@ -85,7 +85,7 @@ def solved_at_median(cell: Judged, printed: Printed, name: str, iterations: int)
 def solved_at_mean(cell: Judged, printed: Printed, name: str, iterations: int) -> Compared:
     """The printed mean among those that the published estimator, its variance fixed, makes of unseen samples."""
     x, value, k = cell.solved_at, printed["solved_at_mean"], printed["k"]
-    ours = statistics.gamma_mean_as_released(x)
+    ours = cell.solved_at_mean_released
     if not _testable(x, k):
         return Compared(ours, note=_too_few(x, k))
     reach = (printed["solved_at_mean_high"] - printed["solved_at_mean_low"]) / 2
@@ -101,7 +101,7 @@ def sparsity_mean(cell: Judged, printed: Printed, name: str, iterations: int) ->
     from our own runs.
     """
     x, value, k = np.minimum(cell.sparsity, 0.5), printed["sparsity_mean"], printed["k"]
-    ours = statistics.beta_mean_as_released(cell.sparsity)
+    ours = cell.sparsity_mean_released
     if not _testable(x, k):
         return Compared(ours, note=_too_few(x, k))
     away = error(name, "sparsity_mean", value)

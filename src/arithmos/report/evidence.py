@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import statistics
-from ..experiments import EXPERIMENTS
+from ..experiments import Experiment
 from ..statistics import Interval
-from ..store import Store
 from ..tasks import OPERATIONS
 from .grid import percent, scientific
-from .judged import Criterion, Floats, Judged, judged
-from .places import Place, operation, places
+from .judged import Cells, Floats, Judged
+from .places import Place, operation
 
 LEVEL = 0.05
 FEW, MOST = 0.10, 0.90
@@ -70,18 +69,17 @@ class Cases:
         return Case(label, runs, name)
 
 
-def load_cases(store: Store, experiments: Iterable[str], criterion: Criterion) -> Cases:
-    """The cells of some experiments of the catalogue."""
-    cells: dict[Key, Judged] = {}
+def cases_of(cells: Cells, experiments: Iterable[Experiment]) -> Cases:
+    """The cells that claims are about, out of experiments whose runs are judged."""
+    found: dict[Key, Judged] = {}
     labels: dict[str, str] = {}
-    for name in experiments:
-        experiment = EXPERIMENTS[name]
-        found = judged(store, experiment, criterion)
-        for spec, at in places(experiment):
-            key = (name, spec.model.name, operation(spec) if at == "" else at)
-            cells[key] = found.get((spec.id, at), Judged())
+    seeds: dict[str, int] = {}
+    for experiment in experiments:
+        seeds[experiment.name] = experiment.seeds
+        for spec, at, cell in cells.of(experiment):
+            found[experiment.name, spec.model.name, operation(spec) if at == "" else at] = cell
             labels[spec.model.name] = spec.model.label
-    return Cases(cells, labels, {name: EXPERIMENTS[name].seeds for name in experiments})
+    return Cases(found, labels, seeds)
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,17 @@ from markupsafe import Markup
 from .. import __version__
 from ..experiments import EXPERIMENTS, SURFACES, Experiment, Finding, Surface, findings
 from ..store import Store
-from . import contours, figures, portraits
+from . import portraits
 from .beside import Table, beside
-from .claim import claims
+from .claim import claims_of
+from .draw import chart_of, draw, vega_lite
 from .embedded import script_json, shortened
-from .gates import gate_counts, gated
+from .judged import Cells, Criterion, judged
 from .made import catalogue, made, others
+from .madsen2020 import CLAIMS
 from .samples import EACH, samples
-from .summary import Criterion, summarize
-from .verdict import WORDS, matrix, verdicts
+from .summary import summary_of
+from .verdict import WORDS, matrix, verdicts_of
 from .verdict_tables import MEASURES, number, written
 
 CRITERIA = {
@@ -108,22 +110,23 @@ def page(store: str | Path | Store = "runs", *, criterion: Criterion = "released
 
 def _contents(store: Store, criterion: Criterion) -> dict[str, Any]:
     """What the page shows, by the names that its template uses."""
-    summaries = {name: summarize(store, experiment, criterion=criterion) for name, experiment in EXPERIMENTS.items()}
-    judged = verdicts(store, EXPERIMENTS.values(), criterion=criterion)
-    claimed, foreign = claims(store, criterion=criterion), others(store, criterion)
+    cells = judged(store, EXPERIMENTS.values(), criterion)
+    summaries = {name: summary_of(cells, experiment) for name, experiment in EXPERIMENTS.items()}
+    verdicts = verdicts_of(cells, EXPERIMENTS.values())
+    claims, foreign = claims_of(cells, CLAIMS.values()), others(store, criterion)
     with debug_mode(False):  # Altair checks every value against a schema otherwise
-        sections = [_section(experiment, summaries, judged, store) for experiment in EXPERIMENTS.values()]
+        sections = [_section(experiment, summaries, verdicts, cells) for experiment in EXPERIMENTS.values()]
         sections += [_surface(surface) for surface in SURFACES.values()]
         runs = _portraits(store, criterion, sections, foreign)
     whole = pd.concat([frame.assign(experiment=name) for name, frame in summaries.items()])
-    tables = {"verdicts": judged, "summaries": whole, "claims": claimed, "specs": catalogue(), "other-runs": foreign}
+    tables = {"verdicts": verdicts, "summaries": whole, "claims": claims, "specs": catalogue(), "other-runs": foreign}
     return {
         "store": store.summary(),
         "counted": _counted(summaries.values()),
         "words": WORDS,
-        "matrix": _records(matrix(judged)),
-        "differing": _records(judged[judged["verdict"] == "differs"]),
-        "claims": _records(claimed),
+        "matrix": _records(matrix(verdicts)),
+        "differing": _records(verdicts[verdicts["verdict"] == "differs"]),
+        "claims": _records(claims),
         "sections": sections,
         "runs": runs,
         "each": EACH,
@@ -147,10 +150,10 @@ def _environment() -> jinja2.Environment:
 
 
 def _section(
-    experiment: Experiment, summaries: Mapping[str, pd.DataFrame], judged: pd.DataFrame, store: Store
+    experiment: Experiment, summaries: Mapping[str, pd.DataFrame], verdicts: pd.DataFrame, cells: Cells
 ) -> Section:
-    frame, own = summaries[experiment.name], judged[judged["experiment"] == experiment.name]
-    chart = _chart(frame, experiment, store)
+    frame, own = summaries[experiment.name], verdicts[verdicts["experiment"] == experiment.name]
+    chart = chart_of(cells, frame, experiment)
     return Section(
         experiment,
         _vega_lite(chart),
@@ -164,23 +167,13 @@ def _section(
     )
 
 
-def _chart(frame: pd.DataFrame, experiment: Experiment, store: Store) -> Any:
-    if experiment.axis:
-        return figures.sweep(frame, experiment)
-    rates = figures.success(frame, experiment)
-    if gated(experiment):
-        return figures.stack(rates, figures.gates(gate_counts(store, experiment, frame), experiment))
-    return rates
-
-
 def _surface(surface: Surface) -> Section:
-    chart = portraits.surface(contours.cells(surface), contours.lines(surface), surface)
-    return Section(surface, _vega_lite(chart), f"{surface.label} over {surface.x.label} and {surface.y.label}")
+    return Section(surface, _vega_lite(draw(surface)), f"{surface.label} over {surface.x.label} and {surface.y.label}")
 
 
 def _vega_lite(chart: Any) -> dict[str, Any]:
     """The chart as Vega-Lite, without what the page says itself; marks need no labels of their own there."""
-    spec: dict[str, Any] = chart.to_dict(validate=False)
+    spec = vega_lite(chart)
     for name in ("$schema", "title", "description"):
         spec.pop(name, None)
     spec["config"]["aria"] = False

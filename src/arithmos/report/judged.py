@@ -1,12 +1,17 @@
-"""`judged`: which runs count in a cell, and which of them are solved."""
+"""`judged`: which runs count in a cell, which of them are solved, and the numbers that tables make of them."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import statistics
 from ..experiments import Experiment
+from ..spec import Spec
+from ..statistics import Interval
 from ..store import Store
 from .places import Place, places
 
@@ -20,7 +25,7 @@ def _none() -> Floats:
 
 @dataclass(frozen=True)
 class Judged:
-    """The runs of a spec that count, and of the solved ones what is summarized.
+    """The runs of a spec that count, and of the solved ones what is summarized; its numbers are made when asked for.
 
     Args:
         engine: who made them; empty if there are none.
@@ -52,45 +57,110 @@ class Judged:
         """Gates of all runs."""
         return np.concatenate([self.gate_solved, self.gate_unsolved])
 
+    @cached_property
+    def success_rate(self) -> Interval:
+        """Share of solved runs."""
+        return statistics.wilson(self.k, self.n)
 
-def judged(store: Store, experiment: Experiment, criterion: Criterion = "released") -> dict[tuple[str, Place], Judged]:
-    """The runs that count, by spec id and place on the axis: of the experiment's seeds and of one engine.
+    @cached_property
+    def solved_at_median(self) -> Interval:
+        """Median of solved-at."""
+        return statistics.median(self.solved_at)
+
+    @cached_property
+    def solved_at_mean(self) -> Interval:
+        """Mean of solved-at."""
+        return statistics.gamma_mean(self.solved_at)
+
+    @cached_property
+    def solved_at_mean_released(self) -> Interval:
+        """Mean of solved-at, by the estimator behind the printed one."""
+        return statistics.gamma_mean_as_released(self.solved_at)
+
+    @cached_property
+    def sparsity_mean(self) -> Interval:
+        """Mean of the sparsity errors."""
+        return statistics.beta_mean(self.sparsity)
+
+    @cached_property
+    def sparsity_mean_released(self) -> Interval:
+        """Mean of the sparsity errors, by the estimator behind the printed one."""
+        return statistics.beta_mean_as_released(self.sparsity)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The runs that count in some experiments.
+
+    Args:
+        criterion: what decided which of them are solved.
+        found: by the id of a spec, how many seeds are asked for, and the place on the axis.
+    """
+
+    criterion: Criterion
+    found: Mapping[tuple[str, int, Place], Judged]
+
+    def of(self, experiment: Experiment) -> Iterator[tuple[Spec, Place, Judged]]:
+        """The cells of an experiment in its order: a spec each, its place, and its runs."""
+        for spec, at in places(experiment):
+            yield spec, at, self.found.get((spec.id, experiment.seeds, at), Judged())
+
+
+def judged(store: Store, experiments: Iterable[Experiment], criterion: Criterion = "released") -> Cells:
+    """The runs that count in some experiments: of their seeds, and of one engine a cell.
 
     A run is solved when its test error at the best record is below the threshold. A cell is made by one engine, the
     one with most of the experiment's seeds.
 
     Args:
         store: where the runs are.
-        experiment: what they are of.
+        experiments: what they are of.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
     if criterion not in ("released", "corrected"):
         raise ValueError(f"criterion must be 'released' or 'corrected', got {criterion!r}")
+    asked = {(spec.id, experiment.seeds, at) for experiment in experiments for spec, at in places(experiment)}
     limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
-    columns = [limit, solved_at, "best_test", "best_sparsity", "best_gate", "ended_early", "exact"]
-    runs = store.load(specs=experiment.specs, columns=columns)
-    runs = runs[runs["seed"].between(0, experiment.seeds - 1)]
-    cells: dict[str, Judged] = {}
-    for (spec_id, engine), part in runs.groupby(["spec_id", "engine"], sort=True):
-        if spec_id in cells and cells[spec_id].n >= len(part):
-            continue
-        solved = (part["best_test"] < part[limit]).to_numpy()
-        exact = (part["exact"] == True).to_numpy()  # noqa: E712 (null if not judged)
-        sparsity, gate = (part[name].to_numpy(np.float64) for name in ("best_sparsity", "best_gate"))
-        cells[str(spec_id)] = Judged(
-            engine=str(engine),
-            n=len(part),
-            k=int(solved.sum()),
-            ended_early=int(part["ended_early"].sum()),
-            solved_at=part[solved_at].to_numpy(np.float64)[solved],
-            sparsity=_finite(sparsity[solved]),  # a user's unit may have none
-            gate_solved=_finite(gate[solved]),
-            gate_unsolved=_finite(gate[~solved]),
-            seen=int(part["exact"].notna().sum()),
-            exact=int(exact.sum()),
-            exact_solved=int((exact & solved).sum()),
-        )
-    return {(spec.id, at): cells[spec.id] for spec, at in places(experiment) if spec.id in cells}
+    measured = [limit, solved_at, "best_test", "best_sparsity", "best_gate", "ended_early", "exact"]
+    runs = store.load(specs={spec_id for spec_id, _, _ in asked}, columns=measured)
+    seed, values = runs["seed"].tolist(), [runs[name].to_numpy(np.float64) for name in measured]
+    made: dict[str, dict[str, list[int]]] = {}
+    for row, (spec_id, engine) in enumerate(zip(runs["spec_id"], runs["engine"], strict=True)):
+        made.setdefault(spec_id, {}).setdefault(engine, []).append(row)
+    cells: dict[tuple[str, int], Judged] = {}
+    for spec_id, seeds in {(spec_id, seeds) for spec_id, seeds, _ in asked}:
+        engines = sorted(made.get(spec_id, {}).items())
+        counted = [(engine, [row for row in rows if 0 <= seed[row] < seeds]) for engine, rows in engines]
+        engine, rows = max(counted, key=lambda made: len(made[1]), default=("", []))
+        if rows:
+            cells[spec_id, seeds] = _cell(engine, *(column[rows] for column in values))
+    return Cells(criterion, {key: cells[key[:2]] for key in asked if key[:2] in cells})
+
+
+def _cell(
+    engine: str,
+    limit: Floats,
+    solved_at: Floats,
+    test: Floats,
+    sparsity: Floats,
+    gate: Floats,
+    ended_early: Floats,
+    exact: Floats,
+) -> Judged:
+    solved = test < limit
+    return Judged(
+        engine=engine,
+        n=solved.size,
+        k=int(solved.sum()),
+        ended_early=int(ended_early.sum()),
+        solved_at=solved_at[solved],
+        sparsity=_finite(sparsity[solved]),  # a user's unit may have none
+        gate_solved=_finite(gate[solved]),
+        gate_unsolved=_finite(gate[~solved]),
+        seen=_finite(exact).size,  # NaN if not judged
+        exact=int((exact == 1).sum()),
+        exact_solved=int((exact[solved] == 1).sum()),
+    )
 
 
 def _finite(values: Floats) -> Floats:

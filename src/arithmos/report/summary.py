@@ -11,9 +11,9 @@ from ..experiments import Experiment
 from ..spec import Spec
 from ..statistics import Interval
 from ..store import Store
+from .judged import Cells, Floats, Judged, judged
 from .judged import Criterion as Criterion
-from .judged import Floats, Judged, judged
-from .places import Place, operation, places
+from .places import Place, operation
 
 COMPARED = 0.99
 """Level of the interval in which a published median is looked for."""
@@ -40,12 +40,15 @@ def summarize(store: Store, experiment: Experiment, *, criterion: Criterion = "r
         experiment: what they are of.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
-    cells = judged(store, experiment, criterion)
+    return summary_of(judged(store, [experiment], criterion), experiment)
+
+
+def summary_of(cells: Cells, experiment: Experiment) -> pd.DataFrame:
+    """What `summarize` makes of an experiment whose runs are judged."""
     printed = published_cells(experiment)
     rows = []
-    for spec, at in places(experiment):
-        cell = cells.get((spec.id, at), Judged())
-        row = describe(spec, experiment.axis, at) | {"criterion": criterion} | _measure(cell)
+    for spec, at, cell in cells.of(experiment):
+        row = describe(spec, experiment.axis, at) | {"criterion": cells.criterion} | _measure(cell)
         if printed:
             row |= _beside(cell, printed.get(cell_key(row, experiment.axis), {}))
         rows.append(row)
@@ -63,12 +66,12 @@ def describe(spec: Spec, axis: str, at: Place) -> dict[str, Any]:
 def _measure(cell: Judged) -> dict[str, Any]:
     counts = {"engine": cell.engine, "n": cell.n, "k": cell.k, "ended_early": cell.ended_early}
     return counts | {
-        **_columns("success_rate", statistics.wilson(cell.k, cell.n)),
-        **_columns("solved_at_median", statistics.median(cell.solved_at)),
-        **_columns("solved_at_mean", statistics.gamma_mean(cell.solved_at)),
-        **_columns("solved_at_mean_released", statistics.gamma_mean_as_released(cell.solved_at)),
-        **_columns("sparsity_mean", statistics.beta_mean(cell.sparsity)),
-        **_columns("sparsity_mean_released", statistics.beta_mean_as_released(cell.sparsity)),
+        **_columns("success_rate", cell.success_rate),
+        **_columns("solved_at_median", cell.solved_at_median),
+        **_columns("solved_at_mean", cell.solved_at_mean),
+        **_columns("solved_at_mean_released", cell.solved_at_mean_released),
+        **_columns("sparsity_mean", cell.sparsity_mean),
+        **_columns("sparsity_mean_released", cell.sparsity_mean_released),
     }
 
 

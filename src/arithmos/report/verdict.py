@@ -16,8 +16,7 @@ from ..experiments import EXPERIMENTS, Experiment, findings
 from ..published.faults import SEEDS_OF_FIGURES, fault
 from ..store import Store
 from .compare import COMPARISONS, Compared, Printed
-from .judged import Criterion, Judged, judged
-from .places import places
+from .judged import Cells, Criterion, Judged, judged
 from .summary import cell_key, describe, published_cells
 
 Verdict = Literal["agrees", "differs", "too few runs", "not run"]
@@ -56,8 +55,13 @@ def verdicts(
         criterion: the thresholds behind the published decisions, or those of the task's own subsets. Estimators are
             those of the published numbers either way.
     """
-    chosen = EXPERIMENTS.values() if experiments is None else experiments
-    rows = [row for experiment in chosen for row in _rows(store, experiment, criterion)]
+    chosen = list(EXPERIMENTS.values() if experiments is None else experiments)
+    return verdicts_of(judged(store, chosen, criterion), chosen)
+
+
+def verdicts_of(cells: Cells, experiments: Iterable[Experiment]) -> pd.DataFrame:
+    """What `verdicts` makes of experiments whose runs are judged."""
+    rows = [row for experiment in experiments for row in _rows(cells, experiment)]
     frame = pd.DataFrame(rows, columns=COLUMNS).astype({"p": float, "zero": bool})
     tested = frame[frame["verdict"] == "agrees"]
     for _, family in tested.groupby(["experiment", "measure", "zero"]):
@@ -66,13 +70,13 @@ def verdicts(
     return frame
 
 
-def _rows(store: Store, experiment: Experiment, criterion: Criterion) -> Iterator[dict[str, Any]]:
+def _rows(cells: Cells, experiment: Experiment) -> Iterator[dict[str, Any]]:
     """The published numbers of an experiment; those that can be tested agree until all tests are seen together."""
-    cells, printed, axis = judged(store, experiment, criterion), _printed(experiment), experiment.axis
-    for spec, at in places(experiment):
+    printed, axis = _printed(experiment), experiment.axis
+    for spec, at, cell in cells.of(experiment):
         names = describe(spec, axis, at)
-        cell, row = cells.get((spec.id, at), Judged()), printed.get(cell_key(names, axis), {})
-        about = {"experiment": experiment.name, "at": at, "criterion": criterion}
+        row = printed.get(cell_key(names, axis), {})
+        about = {"experiment": experiment.name, "at": at, "criterion": cells.criterion}
         about |= {name: names[name] for name in ("operation", "model", "label")}
         about |= {"n": cell.n, "k": cell.k, "engine": cell.engine}
         for measure, compare in COMPARISONS.items():
