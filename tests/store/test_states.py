@@ -138,6 +138,17 @@ def test_a_state_packed_by_another_is_found(store: Store, monkeypatch: pytest.Mo
     assert same(store.resume(make_spec(), 1, "cpu"), make_state(1))
 
 
+def test_of_two_copies_of_a_state_neither_is_dropped(store: Store) -> None:
+    """A pack has written the one, and may remove the other a moment later."""
+    store.suspend(make_spec(), 0, "cpu", make_state(1))
+    (file,) = folder(store)
+    copy = store._states.folder.add(store._states.folder.table(file.name))
+    store.suspend(make_spec(), 1, "cpu", make_state(1))
+    assert {file.name, copy} <= {path.name for path in folder(store)}
+    store.suspend(make_spec(), 0, "cpu", make_state(2))
+    assert not {file.name, copy} & {path.name for path in folder(store)}
+
+
 def test_merge_carries_states_and_the_last_one_counts(store: Store, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
     store.suspend_all((make_spec(), seed, "cpu", make_state(seed)) for seed in range(2))

@@ -74,11 +74,18 @@ class States:
         return self._part[1]
 
     def drop(self, finished: Callable[[Key], bool]) -> None:
-        """Remove the parts in which no state counts any more: a later one has come, or the run is finished."""
-        rows = self.folder.rows()
-        alive = {name for key, (_, name, _) in _latest(rows).items() if not finished(key)}
+        """Remove the parts in which no state counts any more: a later one has come, or the run is finished.
+
+        Of two copies of a state neither is removed: a pack may have written the one and be about to remove the other.
+        """
+        parts = self.folder.rows()
+        latest = _latest(parts)
+
+        def counts(key: Key, written: int) -> bool:
+            return written == latest[key][0] and not finished(key)
+
         with suppress(OSError):  # they may lie there for ever: they do not count
-            self.folder.remove(name for name in rows if name not in alive)
+            self.folder.remove(name for name, rows in parts.items() if not any(counts(*row) for row in rows))
 
     def forget(self, key: Key) -> None:
         """Remove all states of a run."""

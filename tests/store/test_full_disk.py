@@ -1,0 +1,91 @@
+"""A disk that fills up at every moment of every operation, in our imagination and, where permitted, in truth."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.factories import make_runs, make_spec
+from tests.faults import Disk, small_disk
+from tests.store.operations import OPERATIONS, Operation, check, fresh
+
+from arithmos.store import Store
+
+
+def disturb(folder: Path, disk: Disk, operation: Operation, *, lasting: bool) -> int:
+    """Fails every call of an operation in turn; returns how many there are."""
+    clean = fresh(folder / "clean")
+    points = disk.points(lambda: operation.act(clean))
+    check(clean, [operation])
+    for point in points:
+        store = fresh(folder / str(point))
+        disk.failing(point, lasting=lasting)
+        try:
+            operation.act(store)
+        except type(disk.error) as error:
+            assert getattr(error, "errno", None) == getattr(disk.error, "errno", None)
+        disk.well()
+        check(store, [], [operation])
+        if not lasting:
+            operation.act(store)
+            check(store, [operation])
+    return len(points)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "from then on"])
+def test_a_full_disk_leaves_a_readable_store(tmp_path: Path, disk: Disk, operation: Operation, lasting: bool) -> None:
+    points = disturb(tmp_path, disk, operation, lasting=lasting)
+    assert points >= 8
+    assert {"open", "write", "fsync", "close", "replace"} <= set(disk.met)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS[1:4], ids=lambda operation: operation.name)
+def test_an_interrupt_leaves_a_readable_store(tmp_path: Path, disk: Disk, operation: Operation) -> None:
+    disk.error = KeyboardInterrupt()
+    disturb(tmp_path, disk, operation, lasting=True)
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Iterator[tuple[Path, object]]:
+    with ExitStack() as stack:
+        try:
+            remount = stack.enter_context(small_disk(tmp_path / "disk", "64k"))
+        except PermissionError as error:
+            pytest.skip(f"no disk of our own: {error}")
+        yield tmp_path / "disk", remount
+
+
+def test_a_disk_that_is_really_full(mounted) -> None:
+    folder, remount = mounted
+    store, spec, stored = Store(folder / "runs"), make_spec(), 0
+    runs = make_runs(40, spec)
+    with pytest.raises(OSError, match=r"No space left on device.*free some space") as full:
+        while True:
+            store.append(runs[stored : stored + 1])
+            stored += 1
+    assert full.value.errno == errno.ENOSPC
+    assert 1 <= stored < 40
+    assert len(Store(store.path).load()) == stored
+    with pytest.raises(OSError, match="free some space"):
+        store.pack()
+    remount("size=4m")
+    store.append(runs[stored:])
+    store.pack()
+    assert Store(store.path).load(columns=["best_test"]).best_test.tolist() == [run.best_test for run in runs]
+    assert store.summary().files == 1
+
+
+def test_a_disk_that_is_really_read_only(mounted) -> None:
+    folder, remount = mounted
+    store, other = Store(folder / "runs"), Store(folder.parent / "other")
+    store.append(make_runs(2))
+    other.append(make_runs(3))
+    remount("ro")
+    for change in (lambda: store.append(make_runs(1)), store.prepare, lambda: store.merge(other)):
+        with pytest.raises(OSError, match="the disk is read-only; choose a folder on another one"):
+            change()
+    read = Store(store.path)
+    assert (len(read.load()), read.check(), os.listdir(folder)) == (2, (), ["runs"])
