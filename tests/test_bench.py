@@ -133,19 +133,21 @@ def test_out_of_time(store, engines):
     assert store.suspended == ()
 
 
-def test_interrupted(store, engines):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted(store, engines, number):
     class Impatient(bench.Silent):
         def finished(self, run):
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
 
     outcome = bench.run([EXPERIMENT], store=store, progress=Impatient())
     assert (outcome.stopped, outcome.finished, outcome.left) == ("interrupted", 1, 7)
     assert len(store) == 1
 
 
-def test_the_first_interrupt_is_noted_and_the_second_acts():
-    def interrupt():
-        os.kill(os.getpid(), signal.SIGINT)
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_interrupt_is_noted_and_the_second_acts(second):
+    def interrupt(number=signal.SIGINT):
+        os.kill(os.getpid(), number)
 
     handler = signal.getsignal(signal.SIGINT)
     with bench.interruptible() as interrupted:
@@ -153,8 +155,20 @@ def test_the_first_interrupt_is_noted_and_the_second_acts():
         interrupt()
         assert interrupted()
         with pytest.raises(KeyboardInterrupt):
-            interrupt()
+            interrupt(second)
     assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_what_a_process_ignores_it_goes_on_ignoring():
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with bench.interruptible() as interrupted:
+            os.kill(os.getpid(), signal.SIGINT)
+            assert not interrupted()
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert interrupted()
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def test_select_knows_the_experiment_s_own_models_by_name():

@@ -134,20 +134,24 @@ def run(
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Inside, the first Ctrl-C or SIGTERM is only noted, so that work in the air can be saved; the second acts."""
-    event = threading.Event()
+    """Inside, the first Ctrl-C or SIGTERM is only noted, so that work in the air can be saved; the second acts.
+
+    A signal that the process was started to ignore, as behind a shell's `&`, is still ignored.
+    """
     if threading.current_thread() is not threading.main_thread():
-        yield event.is_set
+        yield lambda: False
         return
+    noted: list[int] = []  # and no event: a second signal inside its `set` would wait for the first for ever
 
     def note(number: int, frame: FrameType | None) -> None:
-        if event.is_set():
+        if noted:
             raise KeyboardInterrupt
-        event.set()
+        noted.append(number)
 
-    previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    heard = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, note) for number in heard}
     try:
-        yield event.is_set
+        yield lambda: bool(noted)
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
