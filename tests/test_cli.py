@@ -332,6 +332,7 @@ def test_store_info_merge_pack_and_check():
     assert "9 runs came to other, which has 9" in arithmos("store", "merge", "runs", "--store", "other").stdout
     assert arithmos("store", "pack").stdout == "3 files became 1\n"
     assert arithmos("store", "check").stdout == "9 runs are sound, 0 files are not\n"
+    assert "max_bytes must hold the largest run" in complaint("store", "pack", "--max-bytes", "9", status=2)
     assert "there is no store to merge: none" in complaint("store", "merge", "none", status=1)
 
 

@@ -13,6 +13,7 @@ import click
 
 from .data import BadFile
 from .engines import Refused
+from .store import NewerError
 
 INTERRUPTED = 130
 
@@ -68,7 +69,7 @@ class Program(_WithExamples, click.Group):
         except Refused as error:
             complain(str(error))
             status = 2
-        except BadFile as error:
+        except (BadFile, NewerError) as error:
             complain(str(error))
             status = 1
         except OSError as error:
@@ -87,6 +88,8 @@ def asked() -> Iterator[None]:
     """What goes wrong inside was asked wrongly."""
     try:
         yield
+    except NewerError:
+        raise
     except KeyError as error:
         raise click.UsageError(f"{error.args[0]}.", click.get_current_context()) from error
     except (ValueError, FileNotFoundError) as error:

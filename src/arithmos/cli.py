@@ -20,7 +20,7 @@ from .report import listing, render, render_claims, render_verdicts, summarize, 
 from .report.grid import FORMATS
 from .report.run import run_page, spec_page
 from .spec import MODELS
-from .store import Store
+from .store import PACKED_BYTES, PACKED_FILES, Store
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -347,13 +347,16 @@ def merge(others: Sequence[Path], store: Path) -> None:
     click.echo(f"{len(merged) - before} runs came to {store}, which has {len(merged)}")
 
 
-@store_.command(epilog="arithmos store pack --store runs")
+@store_.command(epilog="arithmos store pack --store runs\narithmos store pack --max-files 100")
+@click.option("--max-bytes", type=click.IntRange(min=1), default=PACKED_BYTES, show_default=True, help="Largest file.")
+@click.option("--max-files", type=click.IntRange(min=1), default=PACKED_FILES, show_default=True, help="Files in all.")
 @stored
-def pack(store: Path) -> None:
+def pack(store: Path, max_bytes: int, max_files: int) -> None:
     """Write few files out of many."""
     packed = Store(store)
     before = packed.summary().files
-    packed.pack()
+    with asked():
+        packed.pack(max_bytes=max_bytes, max_files=max_files)
     click.echo(f"{before} files became {packed.summary().files}")
 
 

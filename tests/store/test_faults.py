@@ -1,5 +1,6 @@
-"""A full disk, flipped bits, foreign files, other versions."""
+"""A full disk, flipped bits, foreign files."""
 
+import errno
 import os
 import pickle
 import shutil
@@ -12,7 +13,7 @@ import pytest
 from tests.factories import make_run, make_runs, make_spec, make_state
 from tests.faults import Disk
 
-from arithmos.store import Store, _migrations, _part
+from arithmos.store import Store, _part
 
 
 def hidden(path: Path) -> list[Path]:
@@ -173,6 +174,7 @@ def foreign_part(store: Store, table: pa.Table) -> str:
         pa.table({"spec_id": ["a"]}).replace_schema_metadata({"arithmos.kind": "part"}),
         pa.table({"spec_id": ["a"]}).replace_schema_metadata({"arithmos.kind": "part", "arithmos.schema": "1"}),
         pa.table({"spec_id": ["a"]}).replace_schema_metadata({"arithmos.kind": "part", "arithmos.schema": "one"}),
+        pa.table({"spec_id": ["a"]}).replace_schema_metadata({"arithmos.kind": "part", "arithmos.schema": "0"}),
         pa.table({"spec_id": ["a"]}).replace_schema_metadata({"arithmos.kind": "state", "arithmos.schema": "1"}),
     ],
 )
@@ -217,35 +219,10 @@ def test_folders_links_to_nowhere_and_hidden_files_are_passed_by(store: Store) -
     assert store.damaged == ()
 
 
-def test_a_newer_store_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    store.append(make_runs(1))
-    monkeypatch.setattr(_migrations, "VERSION", 7)
-    store.append([make_run(seed=1)])
-    monkeypatch.undo()
-    newer = rf"part-\w+\.parquet has version 7.*reads up to version {_migrations.VERSION}: update arithmos"
-    for read in (store.load, store.pack, store.prepare, store.check, lambda: store.missing(make_spec(), [0])):
-        with pytest.raises(ValueError, match=newer):
-            read()
-
-
-def test_an_older_store_is_brought_up_to_date(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    store.append(make_runs(2))
-
-    def double(table: pa.Table) -> pa.Table:
-        doubled = pa.array([2 * value for value in table["elapsed_s"].to_pylist()])
-        return table.set_column(table.schema.get_field_index("elapsed_s"), "elapsed_s", doubled)
-
-    before = store.load(columns=["elapsed_s"]).elapsed_s
-    monkeypatch.setattr(_migrations, "VERSION", 5)
-    monkeypatch.setattr(_migrations, "MIGRATIONS", {3: double, 4: double})
-    monkeypatch.setattr(_migrations, "NEEDED", ("elapsed_s",))
-    store.append([make_run(seed=9, elapsed_s=0.5)])
-    assert store.load(columns=["elapsed_s"]).elapsed_s.tolist() == [*(4 * before), 0.5]
-    store.pack()
-    assert Store(store.path).load().elapsed_s.tolist() == [*(4 * before), 0.5]
-
-
-def test_a_part_that_is_packed_while_it_is_read_is_found_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("stale", [False, True], ids=["gone", "stale"])
+def test_a_part_that_is_packed_while_it_is_read_is_found_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch, stale: bool
+) -> None:
     for seed in range(3):
         store.append([make_run(seed=seed)])
     real, reader = Path.read_bytes, Store(store.path)
@@ -253,6 +230,8 @@ def test_a_part_that_is_packed_while_it_is_read_is_found_again(store: Store, mon
     def packed_in_between(path: Path) -> bytes:
         monkeypatch.setattr(Path, "read_bytes", real)
         store.pack()
+        if stale:
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
         return real(path)
 
     monkeypatch.setattr(Path, "read_bytes", packed_in_between)

@@ -1,8 +1,8 @@
 """Older files, brought up to date as they are read.
 
 `VERSION` is the version of the schema. Whoever changes a column raises it and adds the step that makes a table of the
-new version from one of the version before: `MIGRATIONS[1] = update_to_2`. Files on disk stay as they are; `pack`
-writes new ones. A step sees the columns that were asked for and those in `NEEDED`.
+new version from one of the version before: `MIGRATIONS["part", 1] = update_to_2`. Files on disk stay as they are;
+`pack` writes new ones. A step sees the columns that were asked for and those in `NEEDED`.
 """
 
 from collections.abc import Callable
@@ -30,15 +30,19 @@ def update_to_3(table: pa.Table) -> pa.Table:
     return table.append_column("exact", pa.nulls(len(table), pa.bool_()))
 
 
-MIGRATIONS: dict[int, Callable[[pa.Table], pa.Table]] = {1: update_to_2, 2: update_to_3}
-"""By the version they start from."""
+MIGRATIONS: dict[tuple[str, int], Callable[[pa.Table], pa.Table]] = {
+    ("part", 1): update_to_2,
+    ("part", 2): update_to_3,
+}
+"""By the kind of part and the version they start from; none for a kind that the next version leaves as it is."""
 
 NEEDED: tuple[str, ...] = ()
 """Columns from which steps compute others; they are read from every older part."""
 
 
-def migrate(table: pa.Table, version: int) -> pa.Table:
+def migrate(table: pa.Table, kind: str, version: int) -> pa.Table:
     """A table of an older version as one of this version."""
     for step in range(version, VERSION):
-        table = MIGRATIONS[step](table)
+        if (kind, step) in MIGRATIONS:
+            table = MIGRATIONS[kind, step](table)
     return table

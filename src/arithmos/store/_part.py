@@ -91,7 +91,11 @@ def place(folder: Path, kind: str, data: bytes) -> str:
     name = f"{kind}-{digest(data)}.parquet"
     try:
         make_folder(folder)
-        write(folder, data, name)
+        try:
+            write(folder, data, name)
+        except FileNotFoundError:  # taken for abandoned by a pack whose clock is days ahead
+            make_folder(folder)
+            write(folder, data, name)
     except OSError as error:
         raise explain(error, "write to", folder) from error
     return name
@@ -153,9 +157,8 @@ def verified_bytes(path: Path, kind: str) -> bytes:
         raise Damaged("foreign: its name is not that of a part")
     try:
         data = path.read_bytes()
-    except FileNotFoundError:
-        raise
     except OSError as error:
+        _raise_if_gone(error)
         raise Damaged(f"unreadable: {error.strerror}") from error
     if digest(data) != name[1]:
         raise Damaged(f"damaged: its {len(data)} bytes do not have the digest in its name")
@@ -184,14 +187,23 @@ def read(source: Path | pa.NativeFile, path: Path, schema: pa.Schema, columns: S
             version = int(metadata[SCHEMA_VERSION])
             if version > _migrations.VERSION:
                 raise _newer(path, version, metadata[PACKAGE_VERSION].decode())
+            if version < 1:
+                raise Damaged(f"foreign: there is no version {version} of the store's schema")
             wanted = dict.fromkeys((*columns, *_migrations.NEEDED))
             there = [name for name in file.schema_arrow.names if name in wanted]
-            table = _migrations.migrate(file.read(columns=there), version)
+            table = _migrations.migrate(file.read(columns=there), kind, version)
             return table.select(columns).cast(pa.schema([schema.field(name) for name in columns]))
-    except (FileNotFoundError, NewerError):
+    except NewerError:
         raise
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        _raise_if_gone(error)
         raise Damaged(f"damaged: {error}") from error
+
+
+def _raise_if_gone(error: Exception) -> None:
+    """A file that another machine removed is not found, or, on a network disk, its handle is stale."""
+    if isinstance(error, FileNotFoundError) or getattr(error, "errno", None) == errno.ESTALE:
+        raise FileNotFoundError(*error.args) from error
 
 
 def _newer(path: Path, version: int, package: str) -> NewerError:

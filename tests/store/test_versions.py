@@ -1,0 +1,105 @@
+"""Stores of other times: an older schema, a newer one, and files that an earlier arithmos really wrote."""
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from tests.factories import make_run, make_runs, make_spec, make_state
+
+from arithmos.cli import main
+from arithmos.store import COLUMNS, NewerError, Store, _migrations
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def in_version(version: int, monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
+    """Stores a run and a suspended one as an arithmos of another schema would."""
+    with monkeypatch.context() as other:
+        other.setattr(_migrations, "VERSION", version)
+        store.append([make_run(seed=1)])
+        store.suspend(make_spec(), 5, "cpu", make_state())
+
+
+def test_a_newer_store_is_refused_and_left_alone(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.append(make_runs(1))
+    in_version(7, monkeypatch, store)
+    before = sorted(store.path.rglob("*"))
+    newer = rf"part-\w+\.parquet has version 7.*reads up to version {_migrations.VERSION}: update arithmos"
+    for read in (
+        store.load,
+        store.pack,
+        store.prepare,
+        store.check,
+        lambda: store.missing(make_spec(), [0]),
+        lambda: Store(tmp_path / "other").merge(store),
+    ):
+        with pytest.raises(NewerError, match=newer):
+            read()
+    assert sorted(store.path.rglob("*")) == before
+
+
+def test_newer_states_are_refused(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.append(make_runs(1))
+    in_version(7, monkeypatch, store)
+    for part in store.path.glob("part-*"):
+        part.unlink()
+    with pytest.raises(NewerError, match=r"state-\w+\.parquet has version 7"):
+        store.append([make_run(seed=2)])
+
+
+@pytest.mark.parametrize(
+    "command", ["list", "run table-1", "table table-1", "verdict", "claims", "store info", "store check", "store pack"]
+)
+def test_a_newer_store_is_named_in_a_line(store: Store, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    in_version(7, monkeypatch, store)
+    done = CliRunner().invoke(main, [*command.split(), "--store", str(store.path)], catch_exceptions=False)
+    assert done.exit_code == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "update arithmos to read this store" in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_older_store_is_brought_up_to_date(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.append(make_runs(2))
+    store.suspend(make_spec(), 5, "cpu", make_state(3))
+
+    def double(table: pa.Table) -> pa.Table:
+        doubled = pa.array([2 * value for value in table["elapsed_s"].to_pylist()])
+        return table.set_column(table.schema.names.index("elapsed_s"), "elapsed_s", doubled)
+
+    before = store.load(columns=["elapsed_s"]).elapsed_s
+    now = _migrations.VERSION
+    monkeypatch.setattr(_migrations, "VERSION", now + 2)
+    monkeypatch.setattr(_migrations, "MIGRATIONS", {("part", now): double, ("part", now + 1): double})
+    monkeypatch.setattr(_migrations, "NEEDED", ("elapsed_s",))
+    store.append([make_run(seed=9, elapsed_s=0.5)])
+    assert store.load(columns=["elapsed_s"]).elapsed_s.tolist() == [*(4 * before), 0.5]
+    for packed in (False, True):
+        if packed:
+            store.pack()
+        read = Store(store.path)
+        assert read.load().elapsed_s.tolist() == [*(4 * before), 0.5]
+        state = read.resume(make_spec(), 5, "cpu")
+        assert state is not None
+        assert int(state["step"]) == 3
+
+
+@pytest.mark.parametrize("old", sorted(GOLDEN.glob("store-*")), ids=lambda path: path.name)
+def test_a_store_that_was_written_long_ago_is_read(tmp_path: Path, old: Path) -> None:
+    """A change of the columns needs a new version, a step in `MIGRATIONS`, and a store of the new version beside these.
+
+    Each has two runs and a suspended one in it.
+    """
+    shutil.copytree(old, tmp_path / "runs")
+    store = Store(tmp_path / "runs")
+    assert store.check() == ()
+    rows = store.load(columns=list(COLUMNS))
+    assert list(rows) == list(COLUMNS)
+    written = pd.read_parquet(tmp_path / "runs")
+    assert len(written) == 2
+    pd.testing.assert_frame_equal(rows[list(written)], written)
+    assert rows.drop(columns=list(written)).isna().all(axis=None)
+    assert len(store.suspended) == 1
