@@ -1,14 +1,17 @@
-"""All that changes a store, to be disturbed at every step; and what must be true of it afterwards, come what may."""
+"""All that changes a store, disturbed at every step; and what must be true of it afterwards, come what may."""
 
 import shutil
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from tempfile import mkdtemp
 
 import numpy as np
 from tests.factories import make_run, make_spec, make_state
+from tests.faults import Disk
 
 from arithmos.engines.contract import Run
 from arithmos.store import Store
@@ -99,6 +102,8 @@ OPERATIONS = [
     Operation("forget", _forget, ended=frozenset({10})),
 ]
 
+PAIRS = [*product([*OPERATIONS, Operation("load", Store.load)], OPERATIONS)]
+
 
 def check(store: Store, done: Collection[Operation], tried: Collection[Operation] = ()) -> None:
     """The store is whole, and has all of what is done, some of what was tried, and nothing else."""
@@ -128,3 +133,36 @@ def check(store: Store, done: Collection[Operation], tried: Collection[Operation
         else:
             assert seed in over or seed not in needed, f"the state of {seed} is lost"
     assert {seed for _, seed, _ in store.suspended} >= needed.keys() - over
+
+
+def fail(folder: Path, disk: Disk, operation: Operation, *, lasting: bool) -> int:
+    """Fails every call of an operation in turn, or all from that call on; returns how many there are."""
+    clean = fresh(folder / "clean")
+    points = disk.points(lambda: operation.act(clean))
+    check(clean, [operation])
+    for point in points:
+        store = fresh(folder / str(point))
+        disk.failing(point, lasting=lasting)
+        with suppress(type(disk.error)):
+            operation.act(store)
+        disk.well()
+        check(store, [], [operation])
+        if not lasting:
+            operation.act(store)
+            check(store, [operation])
+        shutil.rmtree(folder / str(point))
+    return len(points)
+
+
+def race(folder: Path, disk: Disk, one: Operation, other: Operation, chosen: slice = slice(None)) -> int:
+    """Stops one before its calls, or some of them, while the other does all of its work; returns before how many."""
+    clean = fresh(folder / "clean")
+    points = disk.points(lambda: one.act(clean))[chosen]
+    for point in points:
+        store = fresh(folder / str(point))
+        disk.interrupted(point, lambda store=store: other.act(Store(store.path)))
+        one.act(store)
+        disk.well()
+        check(store, [one, other])
+        shutil.rmtree(folder / str(point))
+    return len(points)

@@ -2,39 +2,21 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from tests.factories import make_runs
 from tests.faults import Disk, small_disk
-from tests.store.operations import OPERATIONS, Operation, check, fresh
+from tests.store.operations import OPERATIONS, Operation, fail
 
 from arithmos.store import Store
-
-
-def disturb(folder: Path, disk: Disk, operation: Operation, *, lasting: bool) -> int:
-    """Fails every call of an operation in turn; returns how many there are."""
-    clean = fresh(folder / "clean")
-    points = disk.points(lambda: operation.act(clean))
-    check(clean, [operation])
-    for point in points:
-        store = fresh(folder / str(point))
-        disk.failing(point, lasting=lasting)
-        with suppress(type(disk.error)):
-            operation.act(store)
-        disk.well()
-        check(store, [], [operation])
-        if not lasting:
-            operation.act(store)
-            check(store, [operation])
-    return len(points)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "from then on"])
 def test_a_full_disk_leaves_a_readable_store(tmp_path: Path, disk: Disk, operation: Operation, lasting: bool) -> None:
-    points = disturb(tmp_path, disk, operation, lasting=lasting)
+    points = fail(tmp_path, disk, operation, lasting=lasting)
     assert points >= 8
     assert {"open", "write", "fsync", "close", "replace"} <= set(disk.met)
 
@@ -42,7 +24,7 @@ def test_a_full_disk_leaves_a_readable_store(tmp_path: Path, disk: Disk, operati
 @pytest.mark.parametrize("operation", OPERATIONS[1:4], ids=lambda operation: operation.name)
 def test_an_interrupt_leaves_a_readable_store(tmp_path: Path, disk: Disk, operation: Operation) -> None:
     disk.error = KeyboardInterrupt()
-    disturb(tmp_path, disk, operation, lasting=True)
+    fail(tmp_path, disk, operation, lasting=True)
 
 
 @pytest.fixture
