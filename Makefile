@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo report test test-slow golden lint format types docs build
+.PHONY: demo report test test-slow golden lint format types docs build audit
 
 demo: $(STAMP)
 	$(BIN)/arithmos run table-1 --store runs
@@ -37,6 +37,10 @@ docs: $(STAMP)
 
 build: $(STAMP)
 	$(BIN)/python -m build
+
+audit: $(STAMP)
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/pip-audit --skip-editable
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
