@@ -32,8 +32,8 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 docs: $(STAMP)
-	$(BIN)/pytest -q tests/test_readme.py
-	@echo "The documentation is README.md and the docstrings: python -m pydoc arithmos.nn"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 build: $(STAMP)
 	$(BIN)/python -m build
