@@ -20,6 +20,8 @@ def make_spec(operation: str = "mul", model: str = "NMU", **changes: Any) -> Spe
 def make_run(spec: Spec | None = None, seed: int = 0, engine: str = "torch", **changes: Any) -> Run:
     """A run of falling errors, drawn from its name; solved if the seed is even."""
     spec = spec or make_spec()
+    if isinstance(spec.task, DigitSequences):
+        return make_digits_run(spec, seed, engine, solved=seed % 2 == 0, **changes)
     rng = np.random.default_rng([seed, int(spec.id, 16)])
     step = curve_records(spec) * spec.evaluate_every
     test = np.geomspace(10, 1e-8 if seed % 2 == 0 else 1, len(step)) * rng.uniform(0.5, 1, len(step))
