@@ -21,8 +21,9 @@ from arithmos.engines.cluster import Cluster, remote, worker
 from arithmos.engines.contract import Control, Job
 from arithmos.engines.cost import Clock
 from arithmos.experiments import Experiment
-from arithmos.spec import Layer, Model
+from arithmos.spec import Layer, Model, as_unit
 from arithmos.store import Store
+from arithmos.tasks import TEN_PARAMETERS
 
 EVEN = Clock(pd.DataFrame({"spec_id": [], "engine": [], "elapsed_s": []}), (), threads=1)
 RESULTS = ["engine", "best_step", "best_validation", "best_test", "solved_at_released", "best_weights", "end_weights"]
@@ -70,7 +71,7 @@ def engines(scheduler):
 
 
 def test_runs_are_those_of_this_machine(scheduler, store, tmp_path):
-    specs = tuple(make_spec(model=name, iterations=20) for name in ("NMU", "NALU"))
+    specs = tuple(make_spec(model=name, iterations=20, task=TEN_PARAMETERS) for name in ("NMU", "NALU"))
     small = Experiment(name="small", item="", title="", specs=specs, seeds=6)
     outcome = bench.run([small], engine="torch", store=store, dask=scheduler)
     assert (outcome.finished, outcome.left) == (12, 0)
@@ -194,7 +195,7 @@ def test_a_class_of_this_process_is_refused(scheduler, store):
     class Own(nn.Linear):
         pass
 
-    model = Model("own", (Layer("NAU"), Layer(bench.as_unit(Own))))
+    model = Model("own", (Layer("NAU"), Layer(as_unit(Own))))
     own = Experiment(name="own", item="", title="", specs=(dataclasses.replace(SPECS[0], model=model),), seeds=1)
     with pytest.raises(Refused, match=r"cannot be sent the class Own; name it by its file, as 'path/to/file.py:Own'"):
         bench.run([own], store=store, dask=scheduler)

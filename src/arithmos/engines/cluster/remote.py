@@ -1,6 +1,7 @@
 """An engine of the workers: what is to be run goes to them in chunks, and comes back as runs."""
 
 import math
+import pickle
 import time
 import uuid
 from collections import deque
@@ -14,7 +15,7 @@ from distributed import CancelledError, Client, Future, KilledWorker, as_complet
 from ...spec import Spec
 from ..contract import NO_CONTROL, Control, Job, Run
 from ..cost import Clock
-from .worker import Chunk, Made, files_of, stop, train
+from .worker import Chunk, Made, files_of, stop
 
 AHEAD = 2
 """Chunks in flight for each slot, so that no worker waits for the client."""
@@ -135,6 +136,21 @@ def _jobs(runs: Sequence[tuple[Spec, int]]) -> list[Job]:
     return [Job(part[0][0], tuple(seed for _, seed in part)) for _, group in grouped if (part := list(group))]
 
 
+def sealed() -> Callable[[bytes], Made]:
+    """A function that trains a pickled chunk. It names nothing of ours before it is called, and so travels by value:
+    a scheduler opens every task, and would have to import torch.
+    """
+
+    def train(chunk: bytes) -> Made:
+        import pickle
+
+        from arithmos.engines.cluster import worker
+
+        return worker.train(pickle.loads(chunk))
+
+    return train
+
+
 @dataclass(frozen=True)
 class _Sent:
     """A chunk in flight, and how often workers have died over it."""
@@ -167,15 +183,21 @@ class Flight:
         """Whether a worker could do with another chunk."""
         if time.monotonic() - self._counted > COUNT_S:
             before, self._counted = self.slots, time.monotonic()
-            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-            self.slots = sum(int(worker["resources"].get(self._resource, 0)) for worker in workers)
+            with suppress(OSError):  # a lost scheduler shows in the chunks
+                self.slots = self._count()
             if before and not self.slots:
                 say("all workers are gone; waiting for others")
         return len(self._flying) < AHEAD * self.slots
 
+    def _count(self) -> int:
+        # Not Client.scheduler_info, whose answer a heartbeat may empty of workers before it is read.
+        workers = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"].values()
+        return sum(int(worker["resources"].get(self._resource, 0)) for worker in workers)
+
     def send(self, chunk: Chunk, failures: int = 0) -> None:
         """Sends a chunk to whichever worker Dask chooses."""
-        future = self._client.submit(train, chunk, pure=False, resources={self._resource: 1})
+        task = (sealed(), pickle.dumps(chunk))
+        future = self._client.submit(*task, pure=False, resources={self._resource: 1})
         self._flying[future] = _Sent(chunk, failures)
         self._done.add(future)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from distributed import Worker, WorkerPlugin, get_worker
+from distributed.core import Status
 
 from ...spec import Layer, Spec
 from .. import ENGINES, Refused
@@ -122,6 +123,8 @@ class Made:
     states: dict[tuple[str, int], State]
 
 
+_LEAVING = (Status.closing, Status.closed, Status.failed)
+
 _stopped: set[str] = set()
 
 
@@ -136,9 +139,10 @@ def train(chunk: Chunk) -> Made:
     key = worker.get_current_task()
 
     def stopped() -> bool:
-        # Dask leaves a task alone whose client is gone, but no longer calls it executing.
+        # Dask cannot end a task whose client is gone, but no longer calls it executing.
         task = worker.state.tasks.get(key)
-        return chunk.campaign in _stopped or task is None or task.state != "executing"
+        abandoned = task is None or task.state != "executing" or worker.status in _LEAVING
+        return abandoned or chunk.campaign in _stopped
 
     made = Made({}, {})
 
