@@ -92,7 +92,7 @@ def asked() -> Iterator[None]:
         raise
     except KeyError as error:
         raise click.UsageError(f"{error.args[0]}.", click.get_current_context()) from error
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, FileNotFoundError, ImportError) as error:
         raise click.UsageError(f"{error}.", click.get_current_context()) from error
 
 

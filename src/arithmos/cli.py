@@ -17,6 +17,7 @@ from .experiments import FIGURES, SUFFIX, Experiment, Surface, to_toml
 from .progress import Downloads, Watch, duration
 from .report import claims as decide_claims
 from .report import listing, render, render_claims, render_verdicts, summarize, verdicts
+from .report.formula import formula_page
 from .report.grid import FORMATS
 from .report.run import run_page, spec_page
 from .spec import MODELS
@@ -71,6 +72,16 @@ formatted = click.option(
 )
 
 
+snapped = click.option(
+    "--snap",
+    type=click.FloatRange(0, 0.5),
+    default=0.01,
+    show_default=True,
+    metavar="D",
+    help="In a formula weights that are so close to an exact number are that number.",
+)
+
+
 @click.group(
     cls=Program,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -107,9 +118,6 @@ def list_(store: Path, format: Any) -> None:
 @stored
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads of the cpu engine [default: all cores].")
 @click.option("--budget", callback=seconds, metavar="TIME", help="Stop after 90s, 9m or 1h30m.")
-@click.option(
-    "--dask", metavar="ADDRESS", help="Run on a Dask cluster: its scheduler, or local:N for N workers on this machine."
-)
 @click.option("--all-records", is_flag=True, help="Store whole learning curves, not thinned ones.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be run, and how long it might take.")
 @click.pass_context
@@ -121,7 +129,6 @@ def run(
     store: Path,
     jobs: int | None,
     budget: float | None,
-    dask: str | None,
     all_records: bool,
     dry_run: bool,
     **chosen: Any,
@@ -131,24 +138,14 @@ def run(
     An experiment is a name that `arithmos list` shows, or a TOML file of your own, such as `arithmos show NAME --toml`
     prints. It can be stopped at any moment, and goes on where it was.
     """
-    if dask is not None:
-        with extra("cluster"):
-            import distributed  # noqa: F401
     parts, runs = pick(experiments, **chosen), Store(store)
     if dry_run:
-        click.echo(preview(parts, runs, engine, dask, jobs))
+        click.echo(preview(parts, runs, engine, jobs))
         return
     limit = math.inf if budget is None else budget
     with Watch() as watch:
         outcome = bench.run(
-            parts,
-            engine=engine,
-            store=runs,
-            threads=jobs,
-            budget_s=limit,
-            all_records=all_records,
-            dask=dask,
-            progress=watch,
+            parts, engine=engine, store=runs, threads=jobs, budget_s=limit, all_records=all_records, progress=watch
         )
     for part in parts:
         if not part.axis:
@@ -157,12 +154,10 @@ def run(
     ctx.exit(INTERRUPTED if outcome.stopped == "interrupted" else 0)
 
 
-def preview(parts: Sequence[Experiment], store: Store, engine: str, dask: str | None, threads: int | None) -> str:
+def preview(parts: Sequence[Experiment], store: Store, engine: str, threads: int | None) -> str:
     """What would be run, and how long it might take."""
-    pace = bench.clock(store, parts, threads=1)
-    with bench.workforce(engine, dask=dask, threads=threads, pace=pace, say=complain) as engines:
-        todo = bench.plan(parts, store, engines)
-        frame = bench.estimate(todo, bench.clock(store, parts, threads=engines.threads))
+    todo = bench.plan(parts, store, Engines(engine, threads=threads, say=complain))
+    frame = bench.estimate(todo, bench.clock(store, parts, threads=threads))
     title = f"{todo.missing} of {todo.runs} runs to make, {todo.runs - todo.missing} stored"
     return listing.write(frame, title, listing.PLAN) if todo.jobs else title
 
@@ -295,24 +290,49 @@ def models(format: Any) -> None:
 
 @main.command(
     epilog="arithmos show table-1\narithmos show table-1 --toml\narithmos show d9b0a7f7de1ff8be\n"
-    "arithmos show d9b0a7f7de1ff8be 0"
+    "arithmos show d9b0a7f7de1ff8be 0\narithmos show d9b0a7f7de1ff8be 0 --formula"
 )
 @click.argument("name")
 @click.argument("seed", required=False, type=int)
 @click.option("--toml", is_flag=True, help="Print an experiment as a file that `arithmos run` takes.")
+@click.option("--formula", is_flag=True, help="Print the network of a run as a formula.")
+@snapped
 @stored
-def show(name: str, seed: int | None, toml: bool, store: Path) -> None:
+def show(name: str, seed: int | None, toml: bool, formula: bool, snap: float, store: Path) -> None:
     """Show an experiment, a spec or a run.
 
     What an experiment runs; or a spec, by its id, with its runs; or one of these, by its seed.
     """
     with asked():
-        if re.fullmatch("[0-9a-f]{16}", name):
+        if formula:
+            click.echo(formula_page(Store(store), name, seed, snap))
+        elif re.fullmatch("[0-9a-f]{16}", name):
             click.echo(spec_page(Store(store), name) if seed is None else run_page(Store(store), name, seed))
         else:
             [experiment] = bench.select([name])
             text = listing.write(listing.specs(experiment), experiment.title, listing.SPECS)
             click.echo(to_toml(experiment) if toml else text)
+
+
+@main.command(
+    epilog="arithmos export d9b0a7f7de1ff8be 0 --to network.safetensors\narithmos export d9b0a7f7de1ff8be 0 --to nmu.c"
+)
+@click.argument("spec")
+@click.argument("seed", type=int)
+@click.option("--to", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Where to write it.")
+@click.option("--as", "format", metavar="FORMAT", help="safetensors, pt2, onnx, python, numpy or c [default: by FILE].")
+@click.option("--engine", type=click.Choice([*ENGINES]), help="That made the run, if several have.")
+@snapped
+@stored
+def export(spec: str, seed: int, to: Path, format: str | None, engine: str | None, snap: float, store: Path) -> None:
+    """Write the network of a run for other programs.
+
+    With the weights of its best record: its parameters, a program, or the source of its formula.
+    """
+    from .export import stored_network
+
+    with asked():
+        click.echo(stored_network(Store(store), spec, seed, engine).save(to, format, snap=snap))
 
 
 @main.group(epilog="arithmos data mnist")

@@ -1,6 +1,23 @@
-"""Layers with weights of one's choice."""
+"""Networks of every kind, and layers with weights of one's choice."""
 
 import torch
+from torch import nn
+
+from arithmos.nn import UNITS
+from arithmos.spec import MODELS, model
+
+EVERY = [*MODELS, *[name for name in UNITS if name not in MODELS]]
+
+
+def chosen(name):
+    """A published model, or a unit twice."""
+    return MODELS[name] if name in MODELS else model(f"{name}>{name}")
+
+
+def network(name, sizes=(5, 3, 2)):
+    torch.manual_seed(0)
+    layers = zip(chosen(name).layers, sizes[:-1], sizes[1:], strict=True)
+    return nn.Sequential(*[layer.build(i, o) for layer, i, o in layers]).double()
 
 
 def filled(layer, *weights):

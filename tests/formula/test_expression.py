@@ -6,27 +6,14 @@ import sympy
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.formula.layers import filled, nac
+from tests.formula.layers import EVERY, chosen, filled, nac, network
 from torch import nn
 
 from arithmos.engines.contract import effective
 from arithmos.formula import expression, from_weights
 from arithmos.nn import NAU, NMU, UNITS, GatedNAUNMU, Linear, NACAdd, NACMul, Recurrent
-from arithmos.spec import MODELS, Spec, model
+from arithmos.spec import MODELS, Spec
 from arithmos.tasks import Arithmetic, Rows
-
-EVERY = [*MODELS, *[name for name in UNITS if name not in MODELS]]
-
-
-def chosen(name):
-    """A published model, or a unit twice."""
-    return MODELS[name] if name in MODELS else model(f"{name}>{name}")
-
-
-def network(name, sizes=(5, 3, 2)):
-    torch.manual_seed(0)
-    layers = zip(chosen(name).layers, sizes[:-1], sizes[1:], strict=True)
-    return nn.Sequential(*[layer.build(i, o) for layer, i, o in layers]).double()
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -52,7 +52,7 @@ def recovered_runs(
     found = np.zeros(len(flat), bool)
     finite = np.flatnonzero(np.isfinite(flat).all(axis=1))
     stages = of_weights(layers, sizes, flat[finite])
-    open_gates, decided = _gates(stages, _rows(task))
+    open_gates, decided = _gates(stages, sample_rows(task))
     rounded = _rounded(stages)
     at = points(*_bounds(task))
     targets = [_task_targets(task, seed, at) for seed in np.asarray(seeds)[finite].tolist()]
@@ -96,7 +96,7 @@ def recovered(
     if isinstance(target, Arithmetic):
         if target.input_size != width:
             raise ValueError(f"target must have the {width} inputs of the network, got {target.input_size}")
-        rows, bounds = _rows(target), _bounds(target)
+        rows, bounds = sample_rows(target), _bounds(target)
     else:
         rows, bounds = _either_sign(width), ([-1.0] * width, [1.0] * width)
     if inputs is not None:
@@ -169,8 +169,8 @@ def _bounds(task: Arithmetic) -> tuple[list[float], list[float]]:
     return [low] * task.input_size, [high] * task.input_size
 
 
-def _rows(task: Arithmetic) -> Array:
-    """The first rows of the validation and of the test set."""
+def sample_rows(task: Arithmetic) -> Array:
+    """The first rows of a task's validation set and of its test set."""
     sets = ((philox.VALIDATION, task.interpolation), (philox.TEST, task.extrapolation))
     draws = [
         philox.uniform(philox.words((0, philox.SHARED), stream, 0, ROWS, task.input_size), range_)

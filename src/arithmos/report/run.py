@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..engines.contract import layout
 from ..experiments import EXPERIMENTS
+from ..formula.stored import judge
 from ..nn import UNITS
 from ..spec import Layer
 from ..store import COLUMNS, Store
@@ -80,8 +81,10 @@ def _verdict(row: Row) -> Iterator[str]:
         verdict = "solved" if row["best_test"] < limit else "not solved"
         first = f"first below it at step {at:,}" if at >= 0 else "never below it"
         yield f"{criterion:<10} {verdict}: test error {row['best_test']:.3g}, threshold {limit:.3g}, {first}"
-    exact = {True: "yes", False: "no"}.get(row["exact"], "not judged")
-    yield f"{'exact':<10} {exact}: the network of the best record, its weights rounded, against the task's formula"
+    exact = row["exact"] if row["exact"] is not None else judge(row["spec"], [row["seed"]], [row["best_weights"]])[0]
+    if exact is not None:
+        verdict = "is" if exact else "is not"
+        yield f"{'exact':<10} the network of the best record, its weights rounded, {verdict} the task's formula"
     ended = ", ended early on NaN" if row["ended_early"] else ""
     gate = "" if np.isnan(row["best_gate"]) else f", gate {row['best_gate']:.3g}"
     yield (

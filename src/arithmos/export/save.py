@@ -1,0 +1,63 @@
+"""One function for all formats: what a file is to be is told by its ending."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from numpy.typing import ArrayLike
+from torch import nn
+
+from ..formula import expression
+from ..formula.expression import SNAP
+from .programs import save_onnx, save_pt2
+from .source import source
+from .tensors import save_safetensors
+
+FORMATS = {
+    "safetensors": ".safetensors",
+    "pt2": ".pt2",
+    "onnx": ".onnx",
+    "python": ".py",
+    "numpy": ".py",
+    "c": ".c",
+}
+"""Formats with their endings; a file that ends in .py is plain Python unless told."""
+
+
+def save(
+    model: nn.Module,
+    path: str | Path,
+    format: str | None = None,
+    *,
+    about: Mapping[str, str] | None = None,
+    names: Sequence[str] | None = None,
+    snap: float = SNAP,
+    inputs: ArrayLike | None = None,
+) -> Path:
+    """Save a stack of units for another program.
+
+    Args:
+        model: a unit, or a `torch.nn.Sequential` of units.
+        path: the file.
+        format: one of `FORMATS`; by default the ending of the file tells.
+        about: what to say of it in a file of safetensors.
+        names, snap, inputs: as in `formula.expression`, for source code.
+
+    Raises:
+        ValueError: neither the format nor the ending is known.
+    """
+    path = Path(path)
+    chosen = format or next((name for name, ending in FORMATS.items() if path.suffix == ending), None)
+    if chosen not in FORMATS:
+        endings = ", ".join(dict.fromkeys(FORMATS.values()))
+        raise ValueError(
+            f"path must end in one of {endings}, or format be one of {', '.join(FORMATS)}, got {str(path)!r}"
+        )
+    if chosen == "safetensors":
+        save_safetensors(model, path, about)
+    elif chosen == "pt2":
+        save_pt2(model, path)
+    elif chosen == "onnx":
+        save_onnx(model, path)
+    else:
+        path.write_text(source(expression(model, names, snap, inputs=inputs), chosen), encoding="utf-8")
+    return path

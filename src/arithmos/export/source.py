@@ -1,0 +1,119 @@
+"""Expressions as source code: plain Python, NumPy, C."""
+
+from collections.abc import Callable, Iterator
+from itertools import count
+
+import sympy
+from sympy.printing.c import C99CodePrinter
+from sympy.printing.codeprinter import CodePrinter
+from sympy.printing.numpy import NumPyPrinter
+from sympy.printing.pycode import PythonCodePrinter
+from sympy.simplify.cse_main import tree_cse
+
+from .. import __version__
+from ..formula import Expression
+
+Lines = Iterator[str]
+
+
+def source(expression: Expression, language: str = "python", name: str = "formula") -> str:
+    """An expression as the source of a function.
+
+    In Python it takes a sequence of numbers and gives a list of them, with NumPy it takes an array `(*, inputs)` and
+    gives one `(*, outputs)`, and in C it takes an array of doubles and fills another.
+
+    Args:
+        expression: what to write.
+        language: "python", "numpy" or "c".
+        name: of the function.
+
+    Example:
+        >>> import torch
+        >>> from arithmos.formula import expression
+        >>> from arithmos.nn import NMU
+        >>> nmu = NMU(2, 1)
+        >>> nmu.weight.data = torch.tensor([[1.0, 1.0]])
+        >>> print(source(expression(nmu, names=["mass", "speed"])))
+        # y1 = mass*speed
+        # ...
+        def formula(x):
+            return [x[0]*x[1]]
+    """
+    if language not in LANGUAGES:
+        raise ValueError(f"language must be {' or '.join(map(repr, LANGUAGES))}, got {language!r}")
+    if not name.isidentifier():
+        raise ValueError(f"name must be the name of a function, got {name!r}")
+    return "\n".join(LANGUAGES[language](expression, name)) + "\n"
+
+
+def _python(expression: Expression, name: str) -> Lines:
+    printer = PythonCodePrinter()
+    shared, outputs = _written(expression, "x[{}]", printer)
+    yield from (f"# {line}" for line in _about(expression))
+    if printer.module_imports:
+        yield "import math"
+    yield from ["", "", f"def {name}(x):"] if printer.module_imports else [f"def {name}(x):"]
+    yield from (f"    {local} = {text}" for local, text in shared)
+    yield f"    return [{', '.join(outputs)}]"
+
+
+class _NumPyPrinter(NumPyPrinter):  # type: ignore[misc]
+    """Two values at a time, where SymPy reduces a list."""
+
+    def _print_Max(self, node: sympy.Expr) -> str:
+        return f"numpy.maximum({', '.join(map(self._print, node.args))})"
+
+    def _print_Min(self, node: sympy.Expr) -> str:
+        return f"numpy.minimum({', '.join(map(self._print, node.args))})"
+
+
+def _numpy(expression: Expression, name: str) -> Lines:
+    shared, outputs = _written(expression, "x[..., {}]", _NumPyPrinter())
+    yield from (f"# {line}" for line in _about(expression))
+    yield from ["import numpy", "", "", f"def {name}(x):", "    x = numpy.asarray(x, float)"]
+    yield from (f"    {local} = {text}" for local, text in shared)
+    yield f"    return numpy.stack(numpy.broadcast_arrays(x[..., 0], {', '.join(outputs)})[1:], axis=-1)"
+
+
+def _c(expression: Expression, name: str) -> Lines:
+    shared, outputs = _written(expression, "x[{}]", C99CodePrinter())
+    yield from (f"// {line}" for line in _about(expression))
+    yield from ["#include <math.h>", ""]
+    yield f"void {name}(const double x[{len(expression.symbols)}], double y[{len(outputs)}]) {{"
+    yield from (f"    const double {local} = {text};" for local, text in shared)
+    yield from (f"    y[{number}] = {text};" for number, text in enumerate(outputs))
+    yield "}"
+
+
+LANGUAGES: dict[str, Callable[[Expression, str], Lines]] = {"python": _python, "numpy": _numpy, "c": _c}
+
+
+def _about(expression: Expression) -> Lines:
+    """What the function is, and what its arguments are called."""
+    text = str(expression) if len(expression.outputs) > 1 else f"y1 = {expression}"
+    yield from text.splitlines()
+    names = ", ".join(f"x[{number}] is {' '.join(name.split())}" for number, name in enumerate(expression.names))
+    yield f"{names}; written by arithmos {__version__}"
+
+
+def _written(expression: Expression, place: str, printer: CodePrinter) -> tuple[list[tuple[str, str]], list[str]]:
+    """What occurs several times, with the name of its variable, and the outputs."""
+    places = {symbol: place.format(i) for i, symbol in enumerate(expression.symbols)}
+    printer._print_Symbol = lambda symbol: places.get(symbol, symbol.name)
+    locals_ = (sympy.Symbol(f"t{number}") for number in count(1))  # inputs are real symbols: none of these is one
+    shared, outputs = tree_cse([_stable(output) for output in expression.outputs], locals_)
+    return [(local.name, printer.doprint(node)) for local, node in shared], [printer.doprint(o) for o in outputs]
+
+
+def _stable(output: sympy.Expr) -> sympy.Expr:
+    """The same with σ(z) = (1 + tanh(z/2))/2 for 1/(1 + exp(−z)), whose exponential overflows."""
+    gates = {node: _logistic(node) for node in output.atoms(sympy.Pow) if node.base.has(sympy.exp)}
+    known = {node: logistic for node, logistic in gates.items() if logistic is not None}
+    return output.xreplace(known) if known else output
+
+
+def _logistic(node: sympy.Pow) -> sympy.Expr | None:
+    exponentials = [part for part in node.base.args if isinstance(part, sympy.exp)]
+    if node.exp != -1 or len(node.base.args) != 2 or len(exponentials) != 1 or sympy.S.One not in node.base.args:
+        return None
+    return (1 - sympy.tanh(exponentials[0].exp / 2, evaluate=False)) / 2

@@ -1,0 +1,106 @@
+"""Networks of stored runs: as formulas, and for other programs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..formula import Expression
+from ..formula.expression import SNAP, express
+from ..formula.network import of_weights
+from ..formula.recovered import sample_rows
+from ..formula.stored import Described, described, judge
+from ..store import Store
+from ..tasks import Arithmetic
+from .rebuild import rebuild
+from .save import save
+
+
+@dataclass(frozen=True)
+class StoredNetwork:
+    """The network of a stored run at its best record.
+
+    Args:
+        spec: canonical JSON of its spec.
+        seed: of the run.
+        engine: that made the run.
+        weights: its effective weights.
+    """
+
+    spec: str
+    seed: int
+    engine: str
+    weights: NDArray[np.float32]
+
+    @property
+    def exact(self) -> bool | None:
+        """Whether it is the task's formula once its weights are rounded; None if there is none."""
+        return judge(self.spec, [self.seed], [self.weights])[0]
+
+    @property
+    def described(self) -> Described:
+        """What its spec says of it."""
+        return described(self.spec)
+
+    @property
+    def inputs(self) -> NDArray[np.float64] | None:
+        """Rows that it is meant for, if its task is known."""
+        task = self.described.task
+        return sample_rows(task) if isinstance(task, Arithmetic) else None
+
+    @property
+    def target(self) -> str | None:
+        """The formula that it was to find, if there is one."""
+        task = self.described.task
+        return task.formula(self.seed) if isinstance(task, Arithmetic) else None
+
+    def expression(self, snap: float = SNAP) -> Expression:
+        """The network as an expression, its gates open or closed if they are so on the inputs of its task."""
+        known = self.described
+        return express(of_weights(known.layers, known.sizes, self.weights), None, snap, inputs=self.inputs)
+
+    def save(self, path: str | Path, format: str | None = None, *, snap: float = SNAP) -> Path:
+        """Save the network for another program; see `export.save`."""
+        known = self.described
+        about = {"spec": self.spec, "seed": str(self.seed), "engine": self.engine}
+        network = rebuild(known.layers, known.sizes, self.weights)
+        return save(network, path, format, about=about, snap=snap, inputs=self.inputs)
+
+
+def stored_networks(store: Store, spec_id: str, seed: int) -> list[StoredNetwork]:
+    """The networks of a run, one an engine that has made it.
+
+    Raises:
+        KeyError: the store has no such run.
+        ValueError: its weights are not kept, or its network is not one of units alone.
+    """
+    runs = store.load(specs=[spec_id], columns=["spec", "best_weights"])
+    runs = runs[runs["seed"] == seed]
+    if runs.empty:
+        raise KeyError(f"{store.path} has no run of spec {spec_id!r} with seed {seed}")
+    if runs["best_weights"].isna().any():
+        raise ValueError(f"{store.path} does not keep the weights of the run of spec {spec_id!r} with seed {seed}")
+    described(runs["spec"].iloc[0])
+    return [StoredNetwork(*row) for row in runs[["spec", "seed", "engine", "best_weights"]].to_numpy(object)]
+
+
+def stored_network(store: Store, spec_id: str, seed: int, engine: str | None = None) -> StoredNetwork:
+    """The network of a stored run.
+
+    Args:
+        store: where the run is.
+        spec_id: name of its spec.
+        seed: its seed.
+        engine: that made it; needed only if several did.
+
+    Raises:
+        KeyError: the store has no such run.
+        ValueError: several engines have made it, or another one, or it has no network; see `stored_networks`.
+    """
+    made = {network.engine: network for network in stored_networks(store, spec_id, seed)}
+    if engine is None and len(made) == 1:
+        [engine] = made
+    if engine not in made:
+        raise ValueError(f"engine must be one of those that made this run, {', '.join(made)}, got {engine or 'none'}")
+    return made[engine]

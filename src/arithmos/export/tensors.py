@@ -1,0 +1,80 @@
+"""Networks as safetensors: their parameters, and in JSON what they are made of. Nothing is pickled."""
+
+import inspect
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from .. import __version__
+from ..nn import UNITS, Recurrent
+from .extras import needs
+
+KEY = "arithmos.network"
+
+
+def save_safetensors(model: nn.Module, path: str | Path, about: Mapping[str, str] | None = None) -> None:
+    """Save a stack of units as safetensors, with what `load_safetensors` needs to build it again.
+
+    Args:
+        model: a unit, a `torch.nn.Sequential` of units, `Recurrent` cells among them.
+        path: the file.
+        about: what else to say of it, such as {"spec": spec.json()}.
+
+    Raises:
+        TypeError: there is a layer that is none of arithmos.
+    """
+    with needs("safetensors", "formula"):
+        from safetensors.torch import save_file
+
+    stack = nn.Sequential(*_flat(model))
+    plain = [_describe(module, number) for number, module in enumerate(stack, 1)]
+    metadata = {"format": "pt", "arithmos.version": __version__, KEY: json.dumps(plain), **(about or {})}
+    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in stack.state_dict().items()}, path, metadata)
+
+
+def load_safetensors(path: str | Path) -> tuple[nn.Sequential, dict[str, str]]:
+    """The network in a file of safetensors, and what the file says of it.
+
+    Raises:
+        ValueError: the file is not from arithmos, or from one with other units.
+    """
+    with needs("safetensors", "formula"):
+        from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+    except SafetensorError as error:
+        raise ValueError(f"{str(path)!r} is not a file of safetensors: {error}") from error
+    if KEY not in metadata:
+        raise ValueError(f"{str(path)!r} does not say which network it is; it was not saved by arithmos")
+    network = nn.Sequential(*(_build(entry) for entry in json.loads(metadata.pop(KEY))))
+    network.load_state_dict(tensors, assign=True)
+    return network, metadata
+
+
+def _flat(model: nn.Module) -> list[nn.Module]:
+    return [layer for module in model for layer in _flat(module)] if isinstance(model, nn.Sequential) else [model]
+
+
+def _describe(module: nn.Module, number: int) -> dict[str, Any]:
+    if isinstance(module, Recurrent):
+        return _describe(module.unit, number) | {"initial": module.initial}
+    unit = next((unit for unit in UNITS.values() if unit.module is type(module)), None)
+    if unit is None:
+        raise TypeError(f"layer {number} must be a unit of arithmos.nn, got {type(module).__name__}")
+    parameters = inspect.signature(type(module)).parameters
+    options = {name: getattr(module, name) for name in parameters if name not in ("device", "dtype")}
+    return {"unit": unit.name, "version": unit.version, "options": options}
+
+
+def _build(entry: dict[str, Any]) -> nn.Module:
+    unit = UNITS.get(entry["unit"])
+    if unit is None or unit.version != entry["version"]:
+        raise ValueError(f"there is no unit {entry['unit']!r} of version {entry['version']} in this arithmos")
+    module = unit.module(**entry["options"], device="meta")
+    return Recurrent(module, initial=entry["initial"]) if "initial" in entry else module
