@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo report test test-slow golden lint format types docs build
+.PHONY: demo report test test-slow golden lint format types docs build audit
 
 demo: $(STAMP)
 	$(BIN)/arithmos run table-1 --store runs
@@ -32,11 +32,15 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 docs: $(STAMP)
-	$(BIN)/pytest -q tests/test_readme.py
-	@echo "The documentation is README.md and the docstrings: python -m pydoc arithmos.nn"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 build: $(STAMP)
 	$(BIN)/python -m build
+
+audit: $(STAMP)
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/pip-audit --skip-editable
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

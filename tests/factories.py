@@ -7,19 +7,22 @@ import numpy as np
 
 from arithmos.data import Digits
 from arithmos.engines.contract import NEVER, Curve, Reading, Run, State, curve_records, effective, layout
-from arithmos.spec import MODELS, Spec
+from arithmos.spec import Spec
+from arithmos.spec import model as named
 from arithmos.tasks import Arithmetic, DigitSequences
 
 
 def make_spec(operation: str = "mul", model: str = "NMU", **changes: Any) -> Spec:
     """A small spec: 4 inputs, 5,000 iterations, 6 records."""
     task = changes.pop("task", None) or Arithmetic(operation=operation, input_size=4, subset_ratio=0.5)
-    return Spec(**{"task": task, "model": MODELS[model], "iterations": 5_000} | changes)
+    return Spec(**{"task": task, "model": named(model), "iterations": 5_000} | changes)
 
 
 def make_run(spec: Spec | None = None, seed: int = 0, engine: str = "torch", **changes: Any) -> Run:
     """A run of falling errors, drawn from its name; solved if the seed is even."""
     spec = spec or make_spec()
+    if isinstance(spec.task, DigitSequences):
+        return make_digits_run(spec, seed, engine, solved=seed % 2 == 0, **changes)
     rng = np.random.default_rng([seed, int(spec.id, 16)])
     step = curve_records(spec) * spec.evaluate_every
     test = np.geomspace(10, 1e-8 if seed % 2 == 0 else 1, len(step)) * rng.uniform(0.5, 1, len(step))

@@ -24,7 +24,7 @@ def test_lines_where_there_is_no_terminal(clock):
             clock[0] += 1
             watch.advance(2_000)
         watch.finished(make_run(seed=0))
-        watch.finished(make_run(seed=1))
+        watch.spared()
         clock[0] += 10
         watch.advance(10_000)
     assert out.getvalue().splitlines() == [

@@ -118,6 +118,9 @@ def list_(store: Path, format: Any) -> None:
 @stored
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads of the cpu engine [default: all cores].")
 @click.option("--budget", callback=seconds, metavar="TIME", help="Stop after 90s, 9m or 1h30m.")
+@click.option(
+    "--dask", metavar="ADDRESS", help="Run on a Dask cluster: its scheduler, or local:N for N workers on this machine."
+)
 @click.option("--all-records", is_flag=True, help="Store whole learning curves, not thinned ones.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be run, and how long it might take.")
 @click.pass_context
@@ -129,6 +132,7 @@ def run(
     store: Path,
     jobs: int | None,
     budget: float | None,
+    dask: str | None,
     all_records: bool,
     dry_run: bool,
     **chosen: Any,
@@ -138,14 +142,24 @@ def run(
     An experiment is a name that `arithmos list` shows, or a TOML file of your own, such as `arithmos show NAME --toml`
     prints. It can be stopped at any moment, and goes on where it was.
     """
+    if dask is not None:
+        with extra("cluster"):
+            import distributed  # noqa: F401
     parts, runs = pick(experiments, **chosen), Store(store)
     if dry_run:
-        click.echo(preview(parts, runs, engine, jobs))
+        click.echo(preview(parts, runs, engine, dask, jobs))
         return
     limit = math.inf if budget is None else budget
     with Watch() as watch:
         outcome = bench.run(
-            parts, engine=engine, store=runs, threads=jobs, budget_s=limit, all_records=all_records, progress=watch
+            parts,
+            engine=engine,
+            store=runs,
+            threads=jobs,
+            budget_s=limit,
+            all_records=all_records,
+            dask=dask,
+            progress=watch,
         )
     for part in parts:
         if not part.axis:
@@ -154,10 +168,12 @@ def run(
     ctx.exit(INTERRUPTED if outcome.stopped == "interrupted" else 0)
 
 
-def preview(parts: Sequence[Experiment], store: Store, engine: str, threads: int | None) -> str:
+def preview(parts: Sequence[Experiment], store: Store, engine: str, dask: str | None, threads: int | None) -> str:
     """What would be run, and how long it might take."""
-    todo = bench.plan(parts, store, Engines(engine, threads=threads, say=complain))
-    frame = bench.estimate(todo, bench.clock(store, parts, threads=threads))
+    pace = bench.clock(store, parts, threads=1)
+    with bench.workforce(engine, dask=dask, threads=threads, pace=pace, say=complain) as engines:
+        todo = bench.plan(parts, store, engines)
+        frame = bench.estimate(todo, bench.clock(store, parts, threads=engines.threads))
     title = f"{todo.missing} of {todo.runs} runs to make, {todo.runs - todo.missing} stored"
     return listing.write(frame, title, listing.PLAN) if todo.jobs else title
 

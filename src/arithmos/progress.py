@@ -66,6 +66,11 @@ class Watch:
         self._solved += run.best_test < run.threshold_released
         self._show()
 
+    def spared(self) -> None:
+        """A run has been made by another campaign."""
+        self._finished += 1
+        self._show()
+
     def say(self, line: str) -> None:
         """Something slow or odd happens: a line above the bar."""
         self._bar.console.print(line, soft_wrap=True, markup=False)

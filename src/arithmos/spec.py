@@ -10,6 +10,7 @@ import importlib.util
 import inspect
 import json
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -28,6 +29,9 @@ from .tasks import DigitSequences, Observations, Rows, Task
 from .training import SparsitySchedule
 
 NO_SCHEDULE = SparsitySchedule(0.0, 0, 1)
+
+_GLOBAL_GENERATOR = threading.Lock()
+"""Torch's own, of which there is one for all threads."""
 
 
 @dataclass(frozen=True)
@@ -344,7 +348,7 @@ class Spec:
                 torch.manual_seed(seed)
                 return nn.Sequential(DigitReader(), self._cell(self.task.initial))
         pairs = zip(self.sizes[:-1], self.sizes[1:], strict=True)
-        with torch.random.fork_rng(devices=[]):
+        with _GLOBAL_GENERATOR, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             layers = [layer.build(*pair) for layer, pair in zip(self.model.layers, pairs, strict=True)]
         generator = torch.Generator().manual_seed(seed)

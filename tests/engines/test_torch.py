@@ -221,3 +221,9 @@ def test_ten_parameters_are_learned():
     assert len(solved) >= 4
     assert all(run.best_sparsity < 1e-5 for run in solved)
     assert all(1000 <= run.solved_at_corrected <= 20_000 for run in solved)
+
+
+def test_runs_that_are_not_wanted_are_left_out():
+    spec = _spec("NMU", iterations=20)
+    assert _run(spec, range(4), Control(wanted=lambda spec, seed: seed == 2)).keys() == {2}
+    assert not _run(spec, range(4), Control(wanted=lambda spec, seed: False))

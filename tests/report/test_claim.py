@@ -70,12 +70,19 @@ def as_published():
         experiment = EXPERIMENTS[name]
         printed = published_cells(experiment)
         for _, key in keys(experiment):
+            if name == "mnist-reference":  # not published; errors as the paper says
+                cells[key] = dataclasses.replace(cell(10, 8), threshold=30.0 ** (key[2] / 20))
+                continue
             row = printed[key[1], key[2]]
             k = min(row["k"], experiment.seeds) if row["n"] >= experiment.seeds else round(row["k"] / row["n"] * 50)
             solved, adds = GATES.get(key[1:], (0, 0))
             median = row.get("solved_at_median", row["solved_at_mean"])
             steps = {"at": median, "sparsity": row["sparsity_mean"]} if k else {}
             cells[key] = cell(experiment.seeds, k, **steps, adds=adds, adds_solved=solved)
+    undesired = ("mnist-product-no-rz", "NMU", 2.0)  # whose published mean makes 0.1 in all
+    cells[undesired] = dataclasses.replace(cells[undesired], sparsity=np.append(cells[undesired].sparsity[1:], 0.1))
+    means = ("mnist-sum-no-rz", "NAU", 1000.0)
+    cells[means] = dataclasses.replace(cells[means], rises=np.array([0.02, 0.99, 1.0, 1.01]))
     return Cases(cells, {}, SEEDS)
 
 
@@ -94,7 +101,8 @@ def upside_down(cases):
     for key, runs in cases.cells.items():
         flipped = cell(runs.n, runs.n - runs.k, at=1e7 / np.median(runs.solved_at) if runs.k else 1e3, sparsity=1e-3)
         gates = {"gate_solved": np.full(runs.n - runs.k, 0.0), "gate_unsolved": np.full(runs.k, 1.0)}
-        cells[key] = dataclasses.replace(flipped, **gates, exact_solved=0)
+        power = key[2] ** 2 if key[0] == "mnist-reference" else np.nan
+        cells[key] = dataclasses.replace(flipped, **gates, exact_solved=0, threshold=power)
     return dataclasses.replace(cases, cells=cells)
 
 
@@ -103,6 +111,7 @@ WORSE = {  # claims that all is the same, or that nothing is better: one cell, w
     "strength-add": ("regularizer-add", "NAU", 0.01),
     "strength-sub": ("regularizer-sub", "NAU", 0.01),
     "strength-mul": ("regularizer-mul", "NMU", 10.0),
+    "mnist-product-without": ("mnist-product-no-rz", "NMU", 2.0),
 }
 
 

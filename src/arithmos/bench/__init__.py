@@ -15,3 +15,4 @@ from ._run import Progress as Progress
 from ._run import Silent as Silent
 from ._run import interruptible as interruptible
 from ._run import run as run
+from ._run import workforce as workforce

@@ -7,15 +7,18 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
 from ..engines import Control, Engines, Run
+from ..engines.cost import Clock
 from ..experiments import Experiment
-from ..spec import Model
+from ..spec import Model, Spec
 from ..store import Store
-from ._plan import plan, select
+from ._plan import clock, plan, select
+from ._sharing import Others, arrange
 
 
 class Progress(Protocol):
@@ -30,6 +33,9 @@ class Progress(Protocol):
     def finished(self, run: Run) -> None:
         """A run came to its end."""
 
+    def spared(self) -> None:
+        """A run that was to be made has been made by another campaign on the same store."""
+
     def say(self, line: str) -> None:
         """Something slow or odd happens."""
 
@@ -43,6 +49,8 @@ class Silent:
 
     def finished(self, run: Run) -> None: ...
 
+    def spared(self) -> None: ...
+
     def say(self, line: str) -> None: ...
 
 
@@ -52,7 +60,7 @@ class Outcome:
 
     Args:
         runs: runs that the experiments ask for.
-        stored: how many of them were in the store before.
+        stored: how many of them were in the store before, or came there from other campaigns meanwhile.
         finished: how many were run now.
         stopped: why it ended before all were run: "interrupted", "out of time", or empty.
         elapsed_s: seconds it took.
@@ -82,9 +90,12 @@ def run(
     threads: int | None = None,
     budget_s: float = math.inf,
     all_records: bool = False,
+    dask: str | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
     """Runs what is missing of some experiments, and stores each run as it finishes.
+
+    Several campaigns may share a store: each passes over what another has made.
 
     Args:
         experiments: names of `EXPERIMENTS`, experiment files, or experiments.
@@ -97,39 +108,70 @@ def run(
         threads: threads of the cpu engine.
         budget_s: seconds after which to stop; what is in the air is suspended, and goes on next time.
         all_records: store every record of the curves.
+        dask: scheduler of a Dask cluster on which to run, or "local:N" for N workers on this machine.
         progress: who is told how it goes.
     """
     watch = progress or Silent()
     begun = time.monotonic()
     store = store if isinstance(store, Store) else Store(store)
     parts = select(experiments, models=models, operations=operations, seeds=seeds, iterations=iterations)
-    todo = plan(parts, store, Engines(engine, threads=threads, say=watch.say))
-    stored = todo.runs - todo.missing
-    watch.begin(todo.runs, stored, todo.iterations)
-    finished = 0
-    with interruptible() as interrupted, store.writer() as writer:
+    pace = clock(store, parts, threads=1)
+    with workforce(engine, dask=dask, threads=threads, pace=pace, say=watch.say) as engines:
+        todo = plan(parts, store, engines)
+        others = Others(store, [job for _, jobs in todo.jobs for job in jobs], any_engine=engine == "auto")
+        stored = todo.runs - todo.missing
+        watch.begin(todo.runs, stored, todo.iterations)
+        finished = spared = 0
+        with interruptible() as interrupted, store.writer() as writer:
 
-        def late() -> bool:
-            return time.monotonic() - begun > budget_s
+            def late() -> bool:
+                return time.monotonic() - begun > budget_s
 
-        def control(name: str) -> Control:
-            return Control(
-                advance=watch.advance,
-                stopped=lambda: interrupted() or late(),
-                resume=lambda spec, seed: store.resume(spec, seed, name),
-                suspend=lambda spec, seed, state: writer.suspend(spec, seed, name, state),
-                say=watch.say,
-                all_records=all_records,
-            )
+            def wanted(spec: Spec, seed: int, name: str) -> bool:
+                nonlocal spared
+                if others.made(spec, seed, name):
+                    spared += 1
+                    watch.spared()
+                    watch.advance(spec.iterations + 1)
+                    return False
+                return True
 
-        for runner, jobs in todo.jobs:
-            for made in runner.run(jobs, control(runner.name)):
-                writer.add(made)
-                finished += 1
-                watch.finished(made)
-        stopped = "interrupted" if interrupted() else "out of time" if late() else ""
-    left = todo.missing - finished
-    return Outcome(todo.runs, stored, finished, stopped if left else "", time.monotonic() - begun)
+            def control(name: str) -> Control:
+                return Control(
+                    advance=watch.advance,
+                    stopped=lambda: interrupted() or late(),
+                    resume=lambda spec, seed: store.resume(spec, seed, name),
+                    suspend=lambda spec, seed, state: writer.suspend(spec, seed, name, state),
+                    wanted=lambda spec, seed: wanted(spec, seed, name),
+                    say=watch.say,
+                    all_records=all_records,
+                )
+
+            for runner, jobs in todo.jobs:
+                order = arrange(jobs, partial(pace.seconds, engine=runner.name))
+                for made in runner.run(order, control(runner.name)):
+                    writer.add(made)
+                    finished += 1
+                    watch.finished(made)
+            stopped = "interrupted" if interrupted() else "out of time" if late() else ""
+    if spared:
+        watch.say(f"{spared} runs were made by other campaigns meanwhile; {store.duplicates} rows are there twice")
+    left = todo.missing - finished - spared
+    return Outcome(todo.runs, stored + spared, finished, stopped if left else "", time.monotonic() - begun)
+
+
+@contextmanager
+def workforce(
+    engine: str, *, dask: str | None, threads: int | None, pace: Clock, say: Callable[[str], None]
+) -> Iterator[Engines]:
+    """The engines of this machine, or of a cluster; arguments as of `run`."""
+    if dask is None:
+        yield Engines(engine, threads=threads, say=say)
+        return
+    from ..engines.cluster import Cluster
+
+    with Cluster(dask, pace, threads=threads, say=say) as cluster:
+        yield Engines(engine, threads=cluster.threads, makers=cluster.engines, say=say)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Engines: one contract, several speeds. Each is imported when it is asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ..spec import Spec
 from .contract import Control as Control
@@ -43,13 +43,21 @@ class Engines:
         name: "auto" for the fastest that can run a spec, or one of `ENGINES`.
         threads: how many threads the cpu engine uses; all cores unless told.
         say: told, in a line, why a faster engine is passed over.
+        makers: engines of another place, by the same names.
     """
 
-    def __init__(self, name: str = "auto", *, threads: int | None = None, say: Callable[[str], None] = print) -> None:
+    def __init__(
+        self,
+        name: str = "auto",
+        *,
+        threads: int | None = None,
+        say: Callable[[str], None] = print,
+        makers: Mapping[str, Callable[[], Engine]] | None = None,
+    ) -> None:
         if name not in ("auto", *ENGINES):
             raise ValueError(f"engine must be auto, {', '.join(ENGINES)}, got {name!r}")
-        self.name, self._say = name, say
-        self._makers: dict[str, Callable[[], Engine]] = {**ENGINES, "cpu": lambda: _cpu(threads)}
+        self.name, self.threads, self._say = name, threads, say
+        self._makers = {**ENGINES, "cpu": lambda: _cpu(threads), **(makers or {})}
         self._made: dict[str, Engine | str] = {}
         self._said: set[str] = set()
 

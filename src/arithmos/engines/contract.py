@@ -118,6 +118,7 @@ class Control:
         stopped: asked between chunks of work; once true, the engine suspends what is in the air and returns.
         resume: the state in which a run was suspended, or None to start it.
         suspend: given the state of a run that was cut.
+        wanted: asked before a run is begun; false if somebody else has made it meanwhile.
         say: told, in a line, of anything slow or odd: a kernel being compiled, an engine refused.
         all_records: keep every record of the curve instead of a thinned one.
     """
@@ -126,6 +127,7 @@ class Control:
     stopped: Callable[[], bool] = lambda: False
     resume: Callable[[Spec, int], State | None] = _nothing
     suspend: Callable[[Spec, int, State], None] = _forget
+    wanted: Callable[[Spec, int], bool] = lambda spec, seed: True
     say: Callable[[str], None] = lambda line: None
     all_records: bool = False
 

@@ -88,7 +88,10 @@ class TorchEngine:
                 for start in range(0, len(seeds), _STACK):
                     if control.stopped():
                         return
-                    stack = _Stack(job.spec, seeds[start : start + _STACK], self.device, control)
+                    wanted = [seed for seed in seeds[start : start + _STACK] if control.wanted(job.spec, seed)]
+                    if not wanted:
+                        continue
+                    stack = _Stack(job.spec, tuple(wanted), self.device, control)
                     stack.resume(states)
                     with _threads(stack):
                         finished = stack.train()

@@ -7,9 +7,12 @@ from difflib import get_close_matches
 
 from .. import _checks
 from ..spec import Model, Spec
-from ..tasks import Rows
+from ..tasks import DigitSequences, Rows
 
 MOST_SEEDS = 1_000_000
+
+LENGTH = "test_length"
+"""The axis of sequences: the lengths that each spec is tested on."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,8 @@ class Experiment:
         title: what it shows, in a line.
         specs: what to run, in the order in which it is shown.
         seeds: how many seeds of each, 0 … seeds - 1.
-        axis: what a figure sweeps: the name of a field of the spec, its task or its schedule; empty for a table.
+        axis: what a figure sweeps: the name of a field of the spec, its task or its schedule, or "test_length" for the
+            lengths that each spec is tested on; empty for a table.
         published: name of the published values that belong to it; empty if there are none.
     """
 
@@ -89,7 +93,12 @@ def operation(spec: Spec) -> str:
 
 
 def axis_value(spec: Spec, axis: str) -> float | str:
-    """Where a spec stands on the axis of a figure: a field of the spec, of its task, its schedule or its optimizer."""
+    """Where a spec stands on the axis of a figure: a field of the spec, of its task, its schedule or its optimizer.
+
+    On that of lengths it stands several times: from its shortest to its longest.
+    """
+    if axis == LENGTH and isinstance(spec.task, DigitSequences):
+        return f"{min(spec.task.test_lengths)} to {max(spec.task.test_lengths)}"
     for place in (spec, spec.task, spec.model.schedule, spec.optimizer):
         value = getattr(place, axis, None)
         if isinstance(value, tuple):

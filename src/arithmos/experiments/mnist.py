@@ -66,8 +66,19 @@ def adders(inputs: float) -> list[Model]:
     ]
 
 
-def reference(unit: str) -> Model:
-    return cell(unit, "reference", name="Reference")
+REFERENCES = {
+    "mul": cell("SolvedMul", "reference ×", name="ReferenceMul"),
+    "add": cell("SolvedAdd", "reference +", name="ReferenceAdd"),
+}
+"""By operation."""
+
+
+def sides(task: DigitSequences, unit: str, label: str, *, sparse: bool) -> list[Spec]:
+    """A unit with the regularizer of its inputs, and without."""
+    return [
+        problem(task, cell(unit, label, name=f"{unit}Rz", sparse=sparse, inputs=1.0)),
+        problem(task, cell(unit, f"{label} without R_z", name=f"{unit}NoRz", sparse=sparse)),
+    ]
 
 
 CONTENTS = [
@@ -77,6 +88,8 @@ CONTENTS = [
         title="Products of handwritten digits, longer than those trained on",
         specs=tuple(problem(PRODUCT, model) for model in multipliers(1.0)),
         seeds=10,
+        axis="test_length",
+        published="figure_mnist_product",
     ),
     Experiment(
         name="mnist-product-no-rz",
@@ -84,6 +97,8 @@ CONTENTS = [
         title="Products of handwritten digits, inputs not regularized",
         specs=tuple(problem(PRODUCT, model) for model in multipliers(0.0)),
         seeds=10,
+        axis="test_length",
+        published="figure_mnist_product_no_Rz",
     ),
     Experiment(
         name="mnist-sum",
@@ -91,6 +106,8 @@ CONTENTS = [
         title="Sums of handwritten digits, longer than those trained on",
         specs=tuple(problem(SUM, model) for model in adders(1.0)),
         seeds=10,
+        axis="test_length",
+        published="figure_mnist_sum",
     ),
     Experiment(
         name="mnist-sum-no-rz",
@@ -98,12 +115,27 @@ CONTENTS = [
         title="Sums of handwritten digits, inputs of the NAU not regularized",
         specs=tuple(problem(SUM, model) for model in adders(0.0)),
         seeds=10,
+        axis="test_length",
+        published="figure_mnist_sum_no_Rz",
     ),
     Experiment(
         name="mnist-reference",
         item="Sequential MNIST, thresholds",
         title="Handwritten digits before a cell that multiplies or adds without error",
-        specs=(problem(PRODUCT, reference("SolvedMul")), problem(SUM, reference("SolvedAdd"))),
+        specs=tuple(problem(task, REFERENCES[task.operation]) for task in (PRODUCT, SUM)),
+        seeds=10,
+        axis="test_length",
+    ),
+    Experiment(
+        name="mnist-rz",
+        item="Sequential MNIST, what R_z does",
+        title="What the regularizer of its inputs does to the numbers that a cell is given, and to its weights",
+        specs=(
+            *sides(PRODUCT, "NMU", "NMU", sparse=True),
+            *sides(PRODUCT, "NACMulNMU", "NAC•,NMU", sparse=True),
+            *sides(SUM, "NAU", "NAU", sparse=True),
+            *sides(SUM, "NACAdd", "NAC₊", sparse=False),
+        ),
         seeds=10,
     ),
 ]

@@ -59,6 +59,15 @@ class Table:
         """All lines."""
         return [line for group in self.groups for line in group]
 
+    @property
+    def names_of_specs(self) -> dict[str, str]:
+        """What names the cell of each spec; of one that has several, what they have in common."""
+        names: dict[str, tuple[str, ...]] = {}
+        for line in self.lines:
+            other = names.get(line.spec_id, line.names)
+            names[line.spec_id] = tuple(one for one, two in zip(line.names, other, strict=False) if one == two)
+        return {spec: " ".join(name for name in parts if name) for spec, parts in names.items()}
+
 
 def beside(frame: pd.DataFrame, verdicts: pd.DataFrame, experiment: Experiment) -> Table:
     """The table of an experiment.

@@ -9,9 +9,10 @@ import pandas as pd
 
 from ..experiments import Experiment, Surface
 from ..store import Store
-from . import contours, figures, portraits
+from . import contours, digit_figures, figures, portraits
 from .gates import gate_counts, gated
 from .judged import Cells, Criterion, judged
+from .readings import readings, reads
 from .summary import summary_of
 
 SUFFIXES = (".html", ".svg", ".png", ".pdf", ".json")
@@ -42,6 +43,8 @@ def draw(
     if isinstance(item, Surface):
         return portraits.surface(contours.cells(item), contours.lines(item), item)
     store = store if isinstance(store, Store) else Store(store)
+    if reads(item):
+        return digit_figures.read(readings(store, item), item)
     cells = judged(store, [item], criterion)
     return chart_of(cells, summary_of(cells, item), item, estimator=estimator or criterion)
 

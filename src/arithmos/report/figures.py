@@ -19,6 +19,7 @@ import pandas as pd
 from ..experiments import Experiment
 from .gates import CENTERS
 from .marks import Row, color, fade, layer, legend, panel_title, shape, symbol
+from .places import LENGTH
 from .style import GRAY, INK, SOLVED, Chart, styled
 
 Estimator = Literal["released", "corrected"]
@@ -45,6 +46,7 @@ AXES = {
     "overlap_ratio": "Overlap, as a share of a subset",
     "subset_ratio": "Size of a subset, as a share of the input",
     "strength": "Strength of the sparsity regularizer",
+    LENGTH: "Extrapolation length",
 }
 CATEGORIES = ("interpolation", "strength")
 """Axes whose places are evenly spaced."""
@@ -236,11 +238,12 @@ def _panel(
 
 
 def _x(frame: pd.DataFrame, axis: str, title: str) -> alt.X:
-    if axis not in CATEGORIES and pd.api.types.is_numeric_dtype(frame[axis]):
+    uneven = axis == LENGTH and frame[axis].max() > 100
+    if axis not in CATEGORIES and not uneven and pd.api.types.is_numeric_dtype(frame[axis]):
         scale = dict(domain=[frame[axis].min(), frame[axis].max()], nice=False, padding=12)
         return alt.X(f"{axis}:Q", title=title, scale=scale, axis=dict(grid=False))
-    places = [*dict.fromkeys(frame[axis])]
-    angle = -35 if axis in DODGED else 0
+    places = [*dict.fromkeys(frame[axis] if axis != LENGTH else sorted(frame[axis]))]
+    angle = -35 if axis in (*DODGED, LENGTH) else 0
     return alt.X(f"{axis}:O", title=title, sort=places, scale=dict(domain=places), axis=dict(labelAngle=angle))
 
 

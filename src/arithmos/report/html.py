@@ -25,6 +25,7 @@ from .embedded import script_json, shortened
 from .judged import Cells, Criterion, judged
 from .made import catalogue, made, others
 from .madsen2020 import CLAIMS
+from .readings import SIDES, reads
 from .samples import EACH, samples
 from .summary import summary_of
 from .verdict import WORDS, matrix, verdicts_of
@@ -62,7 +63,8 @@ class Section:
         labels: models that the figure can highlight.
         table: its numbers; None for a surface.
         stored: runs that count.
-        solved: how many of them are solved.
+        solved: how many of them are solved, be it at one length of several.
+        notes: what the verdicts on its runs rest on.
         verdicts: how many of its published numbers have which verdict.
         findings: what was written about it.
     """
@@ -74,6 +76,7 @@ class Section:
     table: Table | None = None
     stored: int = 0
     solved: int = 0
+    notes: Sequence[str] = ()
     verdicts: Mapping[str, int] = field(default_factory=dict)
     findings: Sequence[Finding] = ()
 
@@ -115,7 +118,7 @@ def _contents(store: Store, criterion: Criterion) -> dict[str, Any]:
     verdicts = verdicts_of(cells, EXPERIMENTS.values())
     claims, foreign = claims_of(cells, CLAIMS.values()), others(store, criterion)
     with debug_mode(False):  # Altair checks every value against a schema otherwise
-        sections = [_section(experiment, summaries, verdicts, cells) for experiment in EXPERIMENTS.values()]
+        sections = [_section(experiment, summaries, verdicts, cells, store) for experiment in EXPERIMENTS.values()]
         sections += [_surface(surface) for surface in SURFACES.values()]
         runs = _portraits(store, criterion, sections, foreign)
     whole = pd.concat([frame.assign(experiment=name) for name, frame in summaries.items()])
@@ -150,18 +153,20 @@ def _environment() -> jinja2.Environment:
 
 
 def _section(
-    experiment: Experiment, summaries: Mapping[str, pd.DataFrame], verdicts: pd.DataFrame, cells: Cells
+    experiment: Experiment, summaries: Mapping[str, pd.DataFrame], verdicts: pd.DataFrame, cells: Cells, store: Store
 ) -> Section:
     frame, own = summaries[experiment.name], verdicts[verdicts["experiment"] == experiment.name]
-    chart = chart_of(cells, frame, experiment)
+    chart = draw(experiment, store) if reads(experiment) else chart_of(cells, frame, experiment)
+    runs = frame.groupby("spec_id")[["n", "k"]].max().sum()
     return Section(
         experiment,
         _vega_lite(chart),
         str(chart.title.subtitle),
-        [*dict.fromkeys(frame["label"])],
+        [*SIDES.values()] if reads(experiment) else [*dict.fromkeys(frame["label"])],
         beside(frame, own, experiment),
-        int(frame["n"].sum()),
-        int(frame["k"].sum()),
+        int(runs["n"]),
+        int(runs["k"]),
+        [*dict.fromkeys(frame["note"].dropna())] if "note" in frame else [],
         {word: int((own["verdict"] == word).sum()) for word in WORDS},
         findings(experiment.name),
     )
@@ -189,7 +194,7 @@ def _portraits(
         {
             "name": section.item.name,
             "title": section.item.title,
-            "cells": [[line.spec_id, line.name] for line in section.table.lines if line.spec_id in specs],
+            "cells": [[spec, name] for spec, name in section.table.names_of_specs.items() if spec in specs],
         }
         for section in sections
         if section.table is not None

@@ -1,7 +1,8 @@
 """`judged`: which runs count in a cell, which of them are solved, and the numbers that tables make of them."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -13,7 +14,9 @@ from ..experiments import Experiment
 from ..spec import Spec
 from ..statistics import Interval
 from ..store import Store
+from ..tasks import DigitSequences
 from .places import Place, places
+from .sequences import AtLength, by_length
 
 Criterion = Literal["released", "corrected"]
 Floats = NDArray[np.float64]
@@ -38,6 +41,9 @@ class Judged:
         seen: how many the exact judge has seen.
         exact: how many of those are the task's formula once their weights are rounded.
         exact_solved: how many of those are solved.
+        threshold: test error below which they are solved, where reference runs say so; NaN elsewhere.
+        note: what that rests on.
+        rises: of each solved run on sequences of digits, by how much its cell is given more from a digit to the next.
     """
 
     engine: str = ""
@@ -51,6 +57,9 @@ class Judged:
     seen: int = 0
     exact: int = 0
     exact_solved: int = 0
+    threshold: float = math.nan
+    note: str = ""
+    rises: Floats = field(default_factory=_none)
 
     @property
     def gate(self) -> Floats:
@@ -110,7 +119,8 @@ def judged(store: Store, experiments: Iterable[Experiment], criterion: Criterion
     """The runs that count in some experiments: of their seeds, and of one engine a cell.
 
     A run is solved when its test error at the best record is below the threshold. A cell is made by one engine, the
-    one with most of the experiment's seeds.
+    one with most of the experiment's seeds. Runs on sequences of digits are judged at every length on the axis, or, in
+    a table, at that of their training; without reference runs none of them counts.
 
     Args:
         store: where the runs are.
@@ -119,7 +129,8 @@ def judged(store: Store, experiments: Iterable[Experiment], criterion: Criterion
     """
     if criterion not in ("released", "corrected"):
         raise ValueError(f"criterion must be 'released' or 'corrected', got {criterion!r}")
-    asked = {(spec.id, experiment.seeds, at) for experiment in experiments for spec, at in places(experiment)}
+    everything = [(spec, experiment.seeds, at) for experiment in experiments for spec, at in places(experiment)]
+    asked = {(spec.id, seeds, at) for spec, seeds, at in everything if not isinstance(spec.task, DigitSequences)}
     limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
     measured = [limit, solved_at, "best_test", "best_sparsity", "best_gate", "ended_early", "exact"]
     runs = store.load(specs={spec_id for spec_id, _, _ in asked}, columns=measured)
@@ -134,7 +145,34 @@ def judged(store: Store, experiments: Iterable[Experiment], criterion: Criterion
         engine, rows = max(counted, key=lambda made: len(made[1]), default=("", []))
         if rows:
             cells[spec_id, seeds] = _cell(engine, *(column[rows] for column in values))
-    return Cells(criterion, {key: cells[key[:2]] for key in asked if key[:2] in cells})
+    found = {key: cells[key[:2]] for key in asked if key[:2] in cells}
+    return Cells(criterion, found | _sequences(store, everything, as_released=criterion == "released"))
+
+
+def _sequences(
+    store: Store, everything: Iterable[tuple[Spec, int, Place]], *, as_released: bool
+) -> dict[tuple[str, int, Place], Judged]:
+    """Those of the runs that are on sequences of digits."""
+    asked: dict[int, list[tuple[Spec, Place, float]]] = {}
+    for spec, seeds, at in everything:
+        if isinstance(spec.task, DigitSequences):
+            asked.setdefault(seeds, []).append((spec, at, spec.task.length if isinstance(at, str) else at))
+    found: dict[tuple[str, int, Place], Judged] = {}
+    for seeds, cells in asked.items():
+        runs = by_length(store, {spec.id: spec for spec, _, _ in cells}.values(), seeds, as_released=as_released)
+        for spec, at, length in cells:
+            if one := runs.get((spec.id, length)):
+                found[spec.id, seeds, at] = _at_length(one)
+    return found
+
+
+def _at_length(runs: AtLength) -> Judged:
+    if math.isnan(runs.threshold):
+        return Judged(note=runs.note)
+    limit = np.full(runs.test.size, runs.threshold)
+    values = (limit, runs.solved_at, runs.test, runs.sparsity, runs.gate, runs.ended_early, limit * math.nan)
+    rises = runs.rises[runs.test < runs.threshold]
+    return replace(_cell(runs.engine, *values), threshold=runs.threshold, note=runs.note, rises=rises)
 
 
 def _cell(

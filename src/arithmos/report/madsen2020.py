@@ -5,6 +5,7 @@ from ..nn._unit import Catalogue
 from ..tasks import OPERATIONS
 from . import hypotheses as h
 from .evidence import Claim, Outcome, at_least, more_often, pool, sooner, sparser
+from .mnist_claims import MNIST_CLAIMS
 
 _MORE = "the 95% interval of the difference of success rates is above 0"
 _SOONER = "solved runs come first by the rank-sum test at 5%"
@@ -306,5 +307,6 @@ CLAIMS: Catalogue[Claim] = Catalogue(
             ("mul", "×", "NMU", 10.0),
         )
     ],
+    *MNIST_CLAIMS,
 )
-"""All claims by name, in the order of the paper."""
+"""All claims by name, in the order of the paper; those on sequences of digits last."""

@@ -1,11 +1,16 @@
-"""Where the cells of an experiment stand: on the axis of its figure, or nowhere in a table."""
+"""Where the cells of an experiment stand: on the axis of its figure, or nowhere in a table.
+
+A spec is one cell, but for one of sequences, which has a cell for every length that it is tested on.
+"""
 
 from collections.abc import Iterator
 
 from ..experiments import Experiment
+from ..experiments.experiment import LENGTH as LENGTH
 from ..experiments.experiment import axis_value as axis_value
 from ..experiments.experiment import operation as operation
 from ..spec import Spec
+from ..tasks import DigitSequences
 
 Place = float | str
 """A number, or a category; empty in a table."""
@@ -14,4 +19,7 @@ Place = float | str
 def places(experiment: Experiment) -> Iterator[tuple[Spec, Place]]:
     """The cells of an experiment in its order: a spec each, and its place."""
     for spec in experiment.specs:
-        yield spec, axis_value(spec, experiment.axis) if experiment.axis else ""
+        if experiment.axis == LENGTH and isinstance(spec.task, DigitSequences):
+            yield from ((spec, float(length)) for length in spec.task.test_lengths)
+        else:
+            yield spec, axis_value(spec, experiment.axis) if experiment.axis else ""

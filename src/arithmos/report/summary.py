@@ -65,6 +65,7 @@ def describe(spec: Spec, axis: str, at: Place) -> dict[str, Any]:
 
 def _measure(cell: Judged) -> dict[str, Any]:
     counts = {"engine": cell.engine, "n": cell.n, "k": cell.k, "ended_early": cell.ended_early}
+    counts |= {"threshold": cell.threshold, "note": cell.note} if cell.note else {}
     return counts | {
         **_columns("success_rate", cell.success_rate),
         **_columns("solved_at_median", cell.solved_at_median),

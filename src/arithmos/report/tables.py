@@ -39,13 +39,14 @@ def grid(frame: pd.DataFrame, experiment: Experiment) -> Grid:
     rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
     compared = "published_n" in frame
     header = ["Op", "Model", *([experiment.axis.replace("_", " ").capitalize()] if experiment.axis else [])]
+    header += ["Threshold"] if "threshold" in frame else []
     header += ["Source", "Runs", "Success rate", "Solved at, median", "Solved at, mean", "Sparsity error"]
     header += ["p", "Median agrees"] if compared else []
     together = "model" if experiment.axis else "operation"
     groups = [_group(list(group), experiment, compared) for _, group in groupby(rows, key=lambda row: row[together])]
     title = f"{experiment.item}: {experiment.title}" if experiment.item else experiment.title
     notes = _notes(rows, compared)
-    if rows and not any(row["n"] for row in rows):
+    if rows and not any(row["n"] or isinstance(row.get("note"), str) for row in rows):
         notes.append(f"There are no runs yet; make them by: arithmos run {experiment.name}")
     return Grid(title, header, groups, notes)
 
@@ -59,6 +60,7 @@ def _group(rows: Sequence[Row], experiment: Experiment, compared: bool) -> list[
     for row, mine, theirs in zip(rows, ours, printed, strict=True):
         names = [Cell(_symbol(row["operation"]), maths=True), Cell(row["label"])]
         names += [Cell(_place(row[experiment.axis]), maths=True)] if experiment.axis else []
+        names += [_cell(row, "threshold", scientific, None)] if "threshold" in row else []
         made = [Cell(row["engine"] or "—"), Cell(_runs(row["n"], experiment.seeds))]
         lines.append([*names, *made, *mine, *(_comparison(row) if compared else [])])
         if compared and not pd.isna(row["published_n"]):
@@ -115,6 +117,7 @@ def _notes(rows: Sequence[Row], compared: bool) -> list[str]:
             "p: Fisher's exact test of the success rates. Median agrees: the published median lies within the 99 % "
             "interval that ours gives for it."
         )
+    notes += dict.fromkeys(row["note"] for row in rows if isinstance(row.get("note"), str))
     if ended := sum(row["ended_early"] for row in rows):
         notes.append(f"Runs that met NaN and ended early: {ended}.")
     return notes

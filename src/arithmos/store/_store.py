@@ -84,11 +84,11 @@ class Store:
 
     def __len__(self) -> int:
         """How many different runs are stored."""
-        return sum(len(seeds) for seeds in self._seeds().values())
+        return sum(len(seeds) for seeds in self.seeds().values())
 
     def prepare(self) -> None:
         """Make the folder and try to write there, so that a campaign fails before its first run and not after it."""
-        self._seeds()
+        self.seeds()
         try_to_write(self.path)
 
     def append(self, runs: Iterable[Run]) -> None:
@@ -111,7 +111,7 @@ class Store:
 
     def missing(self, spec: Spec, seeds: Iterable[int], engine: str | None = None) -> tuple[int, ...]:
         """The seeds of which there is no run yet: of this engine, or of any."""
-        index, name = self._seeds(), spec.id
+        index, name = self.seeds(), spec.id
         stored = [found for (spec_id, by), found in index.items() if spec_id == name and engine in (None, by)]
         return tuple(seed for seed in seeds if not any(seed in found for found in stored))
 
@@ -293,7 +293,7 @@ class Store:
         stamps = [stamp for folder in self._folders for stamp in folder.stamps()]
         return Summary(
             runs=len(self),
-            specs=len({spec_id for spec_id, _ in self._seeds()}),
+            specs=len({spec_id for spec_id, _ in self.seeds()}),
             duplicates=self.duplicates,
             suspended=len(self.suspended),
             files=len(stamps),
@@ -301,7 +301,8 @@ class Store:
             damaged=self.damaged,
         )
 
-    def _seeds(self) -> dict[tuple[str, str], set[int]]:
+    def seeds(self) -> dict[tuple[str, str], set[int]]:
+        """Which seeds are stored, by id of the spec and engine."""
         rows = self._runs.rows()
         if self._indexed[0] != tuple(rows):
             index: dict[tuple[str, str], set[int]] = {}
@@ -312,7 +313,7 @@ class Store:
         return self._indexed[1]
 
     def _finished(self) -> Callable[[Key], bool]:
-        index = self._seeds()
+        index = self.seeds()
         return lambda key: key[1] in index.get((key[0], key[2]), ())
 
 

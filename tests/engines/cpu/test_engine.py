@@ -50,6 +50,11 @@ def test_same_bits_whatever_the_threads_and_the_order(alone):
     assert_same(run(jobs, threads=3), alone)
 
 
+def test_runs_that_are_not_wanted_are_left_out(alone):
+    control = Control(wanted=lambda spec, seed: seed in (1, 3))
+    assert {seed for _, seed in run([Job(SPEC, (0, 1, 2, 3))], control=control)} == {1, 3}
+
+
 def test_same_bits_whatever_the_chunk(alone):
     state = RunState(SPEC, 2, Control())
     for end in (1, 2, 499, 500, 501, 1234, 6_001):

@@ -172,3 +172,10 @@ def test_what_does_not_fit_is_refused_in_a_line():
     assert why is not None
     assert "shared memory" in why
     assert "\n" not in why
+
+
+def test_runs_that_are_not_wanted_are_left_out(device):
+    specs = small(), small("ReLU")
+    control = Control(wanted=lambda spec, seed: spec is specs[0] and seed == 1)
+    made = CudaEngine(device).run([Job(spec, SEEDS) for spec in specs], control)
+    assert [(run.spec.id, run.seed) for run in made] == [(specs[0].id, 1)]

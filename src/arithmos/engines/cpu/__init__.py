@@ -76,7 +76,8 @@ class CpuEngine:
                 parts: compiler.submit(lambda first: RunState(*first, NO_CONTROL).compile(control.say), first)
                 for parts, first in kernels.items()
             }
-            todo = ((job.spec, seed, compiled[job.spec.parts]) for job in jobs for seed in job.seeds)
+            runs = ((job.spec, seed) for job in jobs for seed in job.seeds if control.wanted(job.spec, seed))
+            todo = ((spec, seed, compiled[spec.parts]) for spec, seed in runs)
             try:
                 while not control.stopped():
                     # More than there are threads, so that none waits while the caller looks at a finished run.

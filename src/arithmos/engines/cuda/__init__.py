@@ -19,7 +19,7 @@ from ...tasks import DigitSequences, Task
 from ..contract import NO_CONTROL, Control, Job, Run, State, thresholds
 from .device import Device, Gpu, Kernel, Memory
 from .group import Group
-from .plan import Plan, make_plan
+from .plan import Limits, Plan, make_plan
 
 _CHUNK_S = 1.0
 _QUEUED = 2
@@ -40,6 +40,20 @@ class _Waiting:
         """Cost of its longest run."""
         done = min(0 if state is None else int(state["step"][0]) for state in self.states.values())
         return (self.spec.iterations + 1 - done) * self.plan.cost
+
+
+def refusal(spec: Spec, limits: Limits) -> str | None:
+    """Why a GPU with these limits cannot run a spec, in a line, or None if it can."""
+    if isinstance(spec.task, DigitSequences):
+        return "it has no convolutions"
+    for layer in spec.model.layers:
+        if layer.parts is None:
+            return f"{layer.unit} has a part of its own, which has no kernel"
+    try:
+        make_plan(spec, limits)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 class CudaEngine:
@@ -63,16 +77,7 @@ class CudaEngine:
 
     def refuses(self, spec: Spec) -> str | None:
         """Why this engine cannot run the spec, in a line, or None if it can."""
-        if isinstance(spec.task, DigitSequences):
-            return "it has no convolutions"
-        for layer in spec.model.layers:
-            if layer.parts is None:
-                return f"{layer.unit} has a part of its own, which has no kernel"
-        try:
-            make_plan(spec, self.device.limits)
-        except ValueError as error:
-            return str(error)
-        return None
+        return refusal(spec, self.device.limits)
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
         """Finished runs, as they end."""
@@ -154,13 +159,14 @@ class _Schedule:
             if ready is None:
                 break
             self.waiting.remove(ready)
+            states = {s: state for s, state in ready.states.items() if self.control.wanted(ready.spec, s)}
+            if not states:
+                continue
             source = ready.plan.source
             if source not in self._kernels:
                 self._kernels[source] = self.device.load(self._codes[source].result(), ready.plan)
             self.live.append(
-                Group(
-                    self.device, ready.plan, self._kernels[source], ready.spec, ready.states, self.control, self._keep
-                )
+                Group(self.device, ready.plan, self._kernels[source], ready.spec, states, self.control, self._keep)
             )
             started = True
         return started

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...spec import Adam, InputRegularizer, Spec
 from ...tasks import OPERATIONS, Arithmetic, DigitSequences
+from ..experiment import LENGTH
 
 REQUIRED = object()
 """Default of a key that every file must have."""
@@ -110,7 +111,11 @@ TABLES: dict[str, tuple[Key, ...]] = {
     "experiment": (
         Key("title", TEXT, "What it shows, in a line; the name of the file unless told."),
         Key("seeds", WHOLE, "How many seeds of each spec: 0, 1, …", 100),
-        Key("axis", TEXT, "The key that a figure has along its axis; the one that is a list, if only one is."),
+        Key(
+            "axis",
+            TEXT,
+            "The key along the axis of a figure: the one list, if there is one; test_length for sequences.",
+        ),
         Key("parts", PARTS, "Parts of the experiment that differ in some keys."),
     ),
     "part": (
@@ -193,8 +198,8 @@ TABLES: dict[str, tuple[Key, ...]] = {
 """By table of a file; a file is an experiment and, at the same time, its first part."""
 
 SWEPT = [key.name for keys in TABLES.values() for key in keys if key.sweep]
-AXES = [name for name in SWEPT if name != "operation"]
-"""Keys that can be the axis of a figure."""
+AXES = [*(name for name in SWEPT if name != "operation"), LENGTH]
+"""What can be the axis of a figure: keys, and the lengths that sequences of digits are tested on."""
 
 
 def markdown(keys: Iterable[Key]) -> str:

@@ -186,7 +186,8 @@ function startPicker() {
       ),
     );
     if (spec.runs.length > 1) await highlight(curves, "run", "run", runName(one));
-    await draw(byId("run-weights"), fillWeights(charts, matrices));
+    if (matrices.length) await draw(byId("run-weights"), fillWeights(charts, matrices));
+    else byId("run-weights").replaceChildren("This network has no weights but those of its CNN.");
   }
   async function pickSpec(id) {
     const place = experiments.findIndex(({ cells }) => cells.some(([spec]) => spec === id));

@@ -1,0 +1,195 @@
+"""A Dask cluster in place of this machine: its workers train chunks of runs, each with an engine of its own.
+
+Dask's wire carries pickles, which run code when they are opened: whoever can reach the scheduler can run anything on
+the workers and on the client. Keep a cluster on a network that you trust, or under TLS.
+"""
+
+import logging
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from types import TracebackType
+
+from distributed import Client, LocalCluster
+from distributed.versions import VersionMismatchWarning
+
+from ...spec import Spec
+from .. import Refused
+from ..contract import Engine
+from ..cost import Clock
+from ..cpu import CpuEngine
+from ..cuda import refusal
+from ..cuda.plan import Limits
+from ..torch import TorchEngine
+from .remote import Remote
+from .worker import CODE, GPU, SLOT, Admission, Description, describe
+
+__all__ = ["Cluster"]
+
+CONNECT_S = 10.0
+WORKERS_S = 60.0
+"""Seconds to wait for a scheduler, and for its first worker."""
+
+PACKAGES = ("arithmos", "dask", "distributed", "numba", "numpy", "torch")
+"""Packages whose versions are compared; the tags of a build, as in 2.11.0+cu130, may differ."""
+
+
+class Cluster:
+    """A cluster whose workers have been compared with this machine and found the same.
+
+    As a context it is left in order: what is in flight is cancelled, and a local cluster ends.
+
+    Args:
+        address: of a scheduler, or "local:N" for N workers on this machine.
+        pace: how long runs take on one core.
+        threads: of each worker of a local cluster; the cores shared out unless told.
+        say: told, in a line, what the cluster has.
+
+    Attributes:
+        address: of the scheduler.
+        threads: of all workers together.
+
+    Raises:
+        ConnectionError: no scheduler answers, or it has no workers.
+        Refused: versions differ, or the address is none.
+    """
+
+    def __init__(
+        self, address: str, pace: Clock, *, threads: int | None = None, say: Callable[[str], None] = print
+    ) -> None:
+        self._pace = pace
+        with ExitStack() as stack:
+            stack.enter_context(_quiet())
+            if address.startswith("local:"):
+                self.address = stack.enter_context(_local(address, threads)).scheduler_address
+            elif threads is not None:
+                raise Refused(f"threads are a matter of the workers at {address}, got {threads}")
+            else:
+                self.address = address
+            self._client = stack.enter_context(_connected(self.address))
+            found = _admitted(self._client)
+            self._stack = stack.pop_all()
+        self._gpus = [worker.gpu for worker in found.values() if isinstance(worker.gpu, Limits)]
+        self._no_gpu = next((worker.gpu for worker in found.values() if isinstance(worker.gpu, str)), "")
+        self.threads = sum(self._client.nthreads().values())
+        say(f"{len(found)} workers with {self.threads} threads and {len(self._gpus)} GPUs at {self.address}")
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def engines(self) -> Mapping[str, Callable[[], Engine]]:
+        """Makers of the engines that the workers have, by name."""
+        remote = partial(Remote, self._client, self._pace)
+        return {
+            "cuda": self._cuda,
+            "cpu": lambda: remote("cpu", SLOT, CpuEngine(threads=1).refuses),
+            "torch": lambda: remote("torch", SLOT, TorchEngine().refuses),
+        }
+
+    def _cuda(self) -> Engine:
+        if not self._gpus:
+            raise RuntimeError(f"no worker has a GPU: {self._no_gpu}")
+        kinds = set(self._gpus)
+
+        def refuses(spec: Spec) -> str | None:
+            return next((why for limits in kinds if (why := refusal(spec, limits)) is not None), None)
+
+        return Remote(self._client, self._pace, "cuda", GPU, refuses)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask logs what we say in a line, or mend."""
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in ("distributed", "tornado")]
+    before = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
+
+
+@contextmanager
+def _local(address: str, threads: int | None) -> Iterator[LocalCluster]:
+    count = address.removeprefix("local:")
+    if not count.isdecimal() or int(count) < 1:
+        raise Refused(f"dask must be the address of a scheduler, or local:N with N at least 1, got {address!r}")
+    workers = int(count)
+    with _deaf():
+        cluster = LocalCluster(
+            n_workers=workers,
+            threads_per_worker=threads or max(1, len(os.sched_getaffinity(0)) // workers),
+            memory_limit=0,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
+    with cluster:
+        yield cluster
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes started inside do not hear Ctrl-C, which a terminal sends to all: the client stops them in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", VersionMismatchWarning)  # versions are compared below
+            client = Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise ConnectionError(f"no Dask scheduler answers at {address}: {error}") from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=WORKERS_S)
+        except TimeoutError as error:
+            raise ConnectionError(
+                f"the Dask scheduler at {address} has no workers, and none came within {WORKERS_S:.0f} s"
+            ) from error
+        yield client
+
+
+def _admitted(client: Client) -> dict[str, Description]:
+    """What the workers are, if each is like this machine; those that join later are admitted if they are."""
+    versions = client.get_versions(packages=list(PACKAGES))
+    here = _versions(versions["client"])
+    for address, worker in versions["workers"].items():
+        there = _versions(worker)
+        if differing := [name for name in here if here[name] != there[name]]:
+            theirs, ours = (", ".join(f"{name} {side[name]}" for name in differing) for side in (there, here))
+            raise Refused(f"the worker at {address} has {theirs}, and this machine {ours}; install the same on both")
+    found = client.run(describe, on_error="return")
+    for address, worker in found.items():
+        if not isinstance(worker, Description) or worker.code != CODE:
+            raise Refused(
+                f"the worker at {address} has another arithmos {here['arithmos']} than this machine; install the same"
+            )
+    client.register_plugin(Admission(CODE))
+    return dict(found)
+
+
+def _versions(machine: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:
+    found = machine["packages"]
+    python = ".".join(str(found["python"]).split(".")[:2])
+    return {"python": python} | {name: (found[name] or "not installed").partition("+")[0] for name in PACKAGES}

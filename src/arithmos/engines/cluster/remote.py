@@ -1,0 +1,236 @@
+"""An engine of the workers: what is to be run goes to them in chunks, and comes back as runs."""
+
+import math
+import pickle
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from distributed import CancelledError, Client, Future, KilledWorker, as_completed
+
+from ...spec import Spec
+from ..contract import NO_CONTROL, Control, Job, Run
+from ..cost import Clock
+from .worker import Chunk, Made, files_of, stop
+
+AHEAD = 2
+"""Chunks in flight for each slot, so that no worker waits for the client."""
+
+LEAST_S, MOST_S = 1.0, 60.0
+"""Seconds of a chunk of the cpu engine: shorter towards the end, so that all workers end together."""
+
+GPU_S = 300.0
+"""Seconds of a chunk of the cuda engine, which wants many runs at a time."""
+
+FAILURES = 3
+"""So often may Dask give a single run back because workers died over it, four at a time."""
+
+STOP_S = 30.0
+"""Seconds that workers have, once stopped, to send what they have under way."""
+
+FETCH_S = 10.0
+COUNT_S = 2.0
+POLL_S = 0.02
+
+
+class Remote:
+    """An engine of the workers of a cluster.
+
+    Args:
+        client: how to reach them.
+        pace: how long runs take on one core.
+        name: the engine's.
+        resource: what a worker must have, and a chunk takes.
+        refusal: why the engine cannot run a spec, or None if it can.
+    """
+
+    def __init__(
+        self, client: Client, pace: Clock, name: str, resource: str, refusal: Callable[[Spec], str | None]
+    ) -> None:
+        self.name = name
+        self._client, self._pace, self._resource, self._refusal = client, pace, resource, refusal
+        self._files: dict[str, str] = {}
+
+    def refuses(self, spec: Spec) -> str | None:
+        """Why the workers' engine cannot run the spec, in a line, or None if it can."""
+        self._files |= files_of(spec)
+        return self._refusal(spec)
+
+    def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
+        """Finished runs, as chunks of them come back."""
+        flight = Flight(self._client, self._resource)
+        line = Line(jobs, lambda spec: self._pace.seconds(spec, self.name))
+        specs = {job.spec.id: job.spec for job in jobs}
+        campaign = uuid.uuid4().hex
+
+        def chunk(part: Sequence[Job]) -> Chunk:
+            asked = {(job.spec.id, seed): control.resume(job.spec, seed) for job in part for seed in job.seeds}
+            states = {key: state for key, state in asked.items() if state is not None}
+            return Chunk(campaign, self.name, tuple(part), states, self._files, control.all_records)
+
+        def landed() -> Iterator[Run]:
+            for made in flight.landed():
+                for (spec_id, _), run in made.runs.items():
+                    control.advance(specs[spec_id].iterations + 1)
+                    yield replace(run, spec=specs[spec_id])
+                for (spec_id, seed), state in made.states.items():
+                    control.suspend(specs[spec_id], seed, state)
+
+        try:
+            while not control.stopped():
+                while flight.room(control.say) and (part := line.cut(self.chunk_s(line, flight.slots), control.wanted)):
+                    flight.send(chunk(part))
+                if flight.empty and not line:
+                    return
+                yield from landed()
+            self._client.run(stop, campaign, on_error="ignore")
+            until = time.monotonic() + STOP_S
+            while not flight.empty and time.monotonic() < until:
+                yield from landed()
+        finally:
+            flight.cancel()
+
+    def chunk_s(self, line: "Line", slots: int) -> float:
+        """How long the next chunk is to be."""
+        if self.name == "cpu":
+            return min(max(line.left_s / (AHEAD * slots), LEAST_S), MOST_S)
+        # A stack and a GPU take about as long for a few runs as for many.
+        share = line.total_s / slots
+        return min(share, GPU_S) if self.name == "cuda" else share
+
+
+class Line:
+    """Runs that wait for a chunk.
+
+    Args:
+        jobs: in the order in which to begin them.
+        seconds: what a run of a spec takes.
+    """
+
+    def __init__(self, jobs: Sequence[Job], seconds: Callable[[Spec], float]) -> None:
+        self._runs = deque((job.spec, seed, s) for job in jobs for s in [seconds(job.spec)] for seed in job.seeds)
+        self.total_s = self.left_s = sum(s for *_, s in self._runs)
+
+    def __bool__(self) -> bool:
+        return bool(self._runs)
+
+    def cut(self, seconds: float, wanted: Callable[[Spec, int], bool]) -> list[Job]:
+        """The next runs that are wanted and take so long together, one at least; none when there is none left."""
+        taken: list[tuple[Spec, int]] = []
+        while self._runs and (not taken or self._runs[0][2] <= seconds):
+            spec, seed, needed = self._runs.popleft()
+            self.left_s -= needed
+            if wanted(spec, seed):
+                seconds -= needed
+                taken.append((spec, seed))
+        return _jobs(taken)
+
+
+def _jobs(runs: Sequence[tuple[Spec, int]]) -> list[Job]:
+    """Runs as jobs, as few as their order allows."""
+    grouped = groupby(runs, key=lambda run: run[0].id)
+    return [Job(part[0][0], tuple(seed for _, seed in part)) for _, group in grouped if (part := list(group))]
+
+
+def sealed() -> Callable[[bytes], Made]:
+    """A function that trains a pickled chunk. It names nothing of ours before it is called, and so travels by value:
+    a scheduler opens every task, and would have to import torch.
+    """
+
+    def train(chunk: bytes) -> Made:
+        import pickle
+
+        from arithmos.engines.cluster import worker
+
+        return worker.train(pickle.loads(chunk))
+
+    return train
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A chunk in flight, and how often workers have died over it."""
+
+    chunk: Chunk
+    failures: int = 0
+
+
+class Flight:
+    """Chunks in flight.
+
+    Args:
+        client: how to reach the workers.
+        resource: what a worker must have, and a chunk takes.
+    """
+
+    def __init__(self, client: Client, resource: str) -> None:
+        self.slots = 0
+        self._client, self._resource = client, resource
+        self._flying: dict[Future, _Sent] = {}
+        self._done = as_completed(loop=client.loop)
+        self._counted = -math.inf
+
+    @property
+    def empty(self) -> bool:
+        """Whether all have landed."""
+        return not self._flying
+
+    def room(self, say: Callable[[str], None]) -> bool:
+        """Whether a worker could do with another chunk."""
+        if time.monotonic() - self._counted > COUNT_S:
+            before, self._counted = self.slots, time.monotonic()
+            with suppress(OSError):  # a lost scheduler shows in the chunks
+                self.slots = self._count()
+            if before and not self.slots:
+                say("all workers are gone; waiting for others")
+        return len(self._flying) < AHEAD * self.slots
+
+    def _count(self) -> int:
+        # Not Client.scheduler_info, whose answer a heartbeat may empty of workers before it is read.
+        workers = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"].values()
+        return sum(int(worker["resources"].get(self._resource, 0)) for worker in workers)
+
+    def send(self, chunk: Chunk, failures: int = 0) -> None:
+        """Sends a chunk to whichever worker Dask chooses."""
+        task = (sealed(), pickle.dumps(chunk))
+        future = self._client.submit(*task, pure=False, resources={self._resource: 1})
+        self._flying[future] = _Sent(chunk, failures)
+        self._done.add(future)
+
+    def landed(self) -> Iterator[Made]:
+        """What has come back since, after a moment."""
+        time.sleep(POLL_S)
+        for future in self._done.next_batch(block=False):
+            sent = self._flying.pop(future)
+            try:
+                yield future.result(timeout=FETCH_S)
+            except TimeoutError:  # its worker is lost, and Dask makes it again
+                self._flying[future] = sent
+                self._done.add(future)
+            except KilledWorker as error:
+                self._split(sent, error)
+            except CancelledError as error:
+                raise ConnectionError("the Dask scheduler is gone; what was stored stays, start again") from error
+
+    def _split(self, sent: _Sent, error: KilledWorker) -> None:
+        """Sends a chunk over which workers died again, in halves: a long one may have had no time, a run be guilty."""
+        runs = [(job.spec, seed) for job in sent.chunk.jobs for seed in job.seeds]
+        failures = sent.failures + (len(runs) == 1)
+        if failures == FAILURES:
+            spec, seed = runs[0]
+            last = error.last_worker.address
+            raise ConnectionError(
+                f"seed {seed} of spec {spec.id} takes every worker with it, at last {last}"
+            ) from error
+        for half in (runs[::2], runs[1::2]):
+            if half:
+                self.send(replace(sent.chunk, jobs=tuple(_jobs(half))), failures)
+
+    def cancel(self) -> None:
+        """Calls back what is still in flight."""
+        with suppress(Exception):  # there may be no scheduler to tell
+            self._client.cancel(list(self._flying))

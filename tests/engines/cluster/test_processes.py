@@ -1,0 +1,190 @@
+"""A real cluster on loopback: a scheduler and two workers, each a process; one of them has a pretended GPU."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client
+from tests.engines.cluster.test_cluster import RESULTS
+from tests.factories import make_spec
+from tests.test_cli import OWN_UNIT
+
+from arithmos import bench
+from arithmos.engines import Refused
+from arithmos.experiments import Experiment
+from arithmos.store import Store
+from arithmos.tasks import Rows
+
+ROOT = Path(__file__).parents[3]
+
+PRETENDED = """
+import dataclasses
+from arithmos.engines import ENGINES
+from arithmos.engines.cluster import worker
+from arithmos.engines.torch import TorchEngine
+from tests.engines.cuda.shim import HOPPER
+
+class Pretended(TorchEngine):
+    def run(self, jobs, control):
+        for run in super().run(jobs, control):
+            yield dataclasses.replace(run, engine="cuda")
+
+worker._gpu = lambda: HOPPER
+ENGINES["cuda"] = Pretended
+"""
+
+TELLTALE = """
+import os
+open(os.path.join({folder!r}, "pid-" + str(os.getpid())), "w").close()
+"""
+
+
+class Machines:
+    """Processes of a cluster, in a folder that is not the client's."""
+
+    def __init__(self, folder):
+        self.folder, self._file = folder, folder / "scheduler.json"
+        self._started = []
+        self.scheduler = self._start(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0"
+        )
+        wait_for(self._file.exists)
+
+    @property
+    def address(self):
+        return json.loads(self._file.read_text())["address"]
+
+    def worker(self, *options):
+        return self._start("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", *options)
+
+    def _start(self, kind, *options):
+        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", self._file, *options]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+        with open(self.folder / f"{len(self._started)}-{kind}.log", "w") as log:
+            process = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=log, stderr=log)
+        self._started.append(process)
+        return process
+
+    def begun(self, process):
+        """Whether a worker has loaded the telltale unit."""
+        return (self.folder / f"pid-{process.pid}").exists()
+
+    def stop(self):
+        for process in reversed(self._started):
+            process.kill()
+            process.wait()
+
+
+def wait_for(condition, seconds=300):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory):
+    made = Machines(tmp_path_factory.mktemp("machines"))
+    (made.folder / "pretended.py").write_text(PRETENDED)
+    made.worker("--preload", "pretended.py")
+    made.mortal = made.worker()
+    with Client(made.address, set_as_default=False) as client:
+        client.wait_for_workers(2)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def telltale(machines, tmp_path, monkeypatch):
+    """The client's folder, with a unit that leaves a file where it is loaded."""
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(TELLTALE.format(folder=str(machines.folder)) + OWN_UNIT)
+    return tmp_path
+
+
+def test_a_campaign_is_complete_and_the_same_though_a_worker_is_killed(machines, telltale):
+    x = np.random.default_rng(0).uniform(1, 2, (100, 4))
+    task = Rows(x, x[:, 0] * x[:, 1])  # needs no compiler
+    specs = [make_spec(task=task, iterations=200, model=name) for name in ("NMU", "NAU>own.py:Own")]
+    experiment = Experiment(name="small", item="", title="", specs=tuple(specs), seeds=6)
+
+    def kill():
+        wait_for(lambda: machines.begun(machines.mortal))
+        machines.mortal.kill()
+        machines.mortal = machines.worker()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    outcome = bench.run([experiment], store="cluster", dask=machines.address)
+    killer.join()
+    assert (outcome.finished, outcome.left) == (12, 0)
+    bench.run([experiment], store="home", engine="torch")
+    there, here = (Store(name).load(columns=RESULTS) for name in ("cluster", "home"))
+    assert Store("cluster").duplicates == 0
+    assert dict(zip(there.spec_id, there.engine, strict=True)) == {specs[0].id: "cuda", specs[1].id: "torch"}
+    pd.testing.assert_frame_equal(there.drop(columns="engine"), here.drop(columns="engine"))
+
+
+def test_the_file_of_a_unit_must_stand_alone(machines, telltale, monkeypatch):
+    monkeypatch.syspath_prepend(telltale)
+    Path("beside.py").write_text("from own import Own\n")
+    spec = make_spec(model="NAU>beside.py:Own", iterations=20)
+    experiment = Experiment(name="small", item="", title="", specs=(spec,), seeds=1)
+    with pytest.raises(Refused, match=r"a worker cannot use the unit beside.py:Own, of which it has this one file"):
+        bench.run([experiment], dask=machines.address)
+
+
+def campaign(dask, *options):
+    command = [sys.executable, "-m", "arithmos", "run", "table-1", "--dask", dask, "--engine", "torch", *options]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, env=environment, text=True, start_new_session=True, **pipes)
+
+
+def test_ctrl_c_brings_home_what_is_under_way(machines, telltale):
+    client = campaign(machines.address, "--models", "NAU>own.py:Own", "--seeds", "4")
+    wait_for(lambda: machines.begun(machines.mortal))
+    client.send_signal(signal.SIGINT)
+    out, err = client.communicate(timeout=120)
+    assert client.returncode == 130, err
+    assert "interrupted: 0 of 4 runs are in runs, 4 to go; what was under way is kept" in out
+    assert "Traceback" not in err
+    assert Store("runs").suspended
+
+
+@pytest.mark.slow
+def test_ctrl_c_in_a_terminal_with_workers_of_its_own(machines, telltale):
+    client = campaign("local:2", "--models", "NAU>own.py:Own", "--seeds", "4")
+    before = set(machines.folder.glob("pid-*"))
+    wait_for(lambda: len(set(machines.folder.glob("pid-*")) - before) == 3)  # the client loads it too
+    os.killpg(client.pid, signal.SIGINT)
+    _, err = client.communicate(timeout=120)
+    assert client.returncode == 130, err
+    assert err.count("\n") == 1, err
+    assert len(Store("runs").suspended) == 4
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_killed(telltale, tmp_path):
+    doomed = Machines(tmp_path)
+    try:
+        Path("own.py").write_text(TELLTALE.format(folder=str(tmp_path)) + OWN_UNIT)
+        worker = doomed.worker()
+        client = campaign(doomed.address, "--models", "NAU>own.py:Own", "--seeds", "4")
+        wait_for(lambda: doomed.begun(worker))
+        doomed.scheduler.kill()
+        _, err = client.communicate(timeout=120)
+        assert client.returncode == 1
+        assert err.splitlines()[-1] == "arithmos: the Dask scheduler is gone; what was stored stays, start again"
+        assert "Traceback" not in err
+        assert worker.wait(timeout=60) is not None, "it trains on for nobody"
+    finally:
+        doomed.stop()

@@ -1,0 +1,92 @@
+"""The documentation: its code runs, its commands are those that there are, and nothing public is left out."""
+
+import importlib.util
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from tools import reference
+
+from arithmos.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+COMMANDS = dict(reference.commands(main))
+
+
+def blocks(page: Path, language: str) -> list[tuple[int, str]]:
+    """The code blocks of a page, each with the line on which it begins."""
+    text = page.read_text(encoding="utf-8")
+    found = re.finditer(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [(text[: block.start(1)].count("\n"), block[1]) for block in found]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name)
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    """In order, as one program in a file, each statement on the line that it has in the page."""
+    program = ""
+    for line, code in blocks(page, "python"):
+        program += "\n" * (line - program.count("\n")) + code
+    path = tmp_path / f"{page.stem.replace('-', '_')}.py"
+    path.write_text(program, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, path.stem, module)  # where the source of a class is looked up
+    spec.loader.exec_module(module)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=name)
+def test_commands_are_known(page):
+    lines = [line.partition("  #")[0] for _, code in blocks(page, "bash") for line in code.splitlines()]
+    for line in lines:
+        words = shlex.split(line)
+        if words[:1] == ["arithmos"]:
+            parse(words)
+
+
+def parse(words: list[str]) -> None:
+    """Fails for an unknown verb or option."""
+    path = "arithmos"
+    while len(words) > 1 and f"{path} {words[1]}" in COMMANDS:
+        path, words = f"{path} {words[1]}", words[1:]
+    command = COMMANDS[path]
+    assert not isinstance(command, click.Group), f"{path} needs a verb"
+    command.make_parser(click.Context(command)).parse_args(words[1:])
+
+
+def test_an_unknown_option_is_noticed():
+    with pytest.raises(click.NoSuchOption):
+        parse(["arithmos", "run", "table-1", "--sedes", "3"])
+
+
+def test_every_option_is_in_the_reference():
+    page = reference.command_page()
+    for path, command in COMMANDS.items():
+        section = page.partition(f"## {path}\n")[2].partition("\n## ")[0]
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) and not parameter.hidden:
+                assert max(parameter.opts, key=len) in section, f"{path} {parameter.opts}"
+
+
+@pytest.mark.parametrize("module", list(reference.modules()), ids=lambda module: module.__name__)
+def test_every_public_name_is_documented(module):
+    page = reference.module_page(module)
+    assert module.__doc__
+    for public in reference.public(module):
+        assert getattr(module, public).__doc__, f"{module.__name__}.{public} has no docstring"
+        assert f"::: {module.__name__}.{public}\n" in page
+
+
+def test_mathematics_becomes_mathml():
+    made = reference.mathematics("A sum\n\n.. math:: z_o = \\sum_i w_{oi} x_i\n\nof :math:`x`.")
+    assert made.count("<math") == 2
+    assert "math::" not in made

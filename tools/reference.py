@@ -1,0 +1,136 @@
+"""What the documentation site makes out of the code: a reference page a module, the command line, the store's columns.
+
+MkDocs calls `on_config` and `on_files`; the rest are plain functions, which the tests call too.
+"""
+
+import html
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import click
+from griffe import Extension, Object
+from latex2mathml.converter import convert
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+import arithmos
+
+HIDDEN = {"cli", "progress"}
+"""Modules that are not called from Python: one is the command line, the other its progress bar."""
+
+
+def modules() -> Iterator[ModuleType]:
+    """The public modules, the package first."""
+    yield arithmos
+    for found in pkgutil.iter_modules(arithmos.__path__):
+        if not found.name.startswith("_") and found.name not in HIDDEN:
+            yield importlib.import_module(f"arithmos.{found.name}")
+
+
+def public(module: ModuleType) -> list[str]:
+    """Public classes and functions of a module, in the order in which it has them."""
+    names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+    return [name for name in names if _own(module, getattr(module, name))]
+
+
+def _own(module: ModuleType, value: object) -> bool:
+    if not (inspect.isclass(value) or inspect.isfunction(value)):
+        return False
+    # A package shows what it collects from its files, a file what is written in it.
+    return value.__module__.startswith(module.__name__ if not hasattr(module, "__path__") else "arithmos.")
+
+
+def module_page(module: ModuleType) -> str:
+    """The reference page of a module, in the language of mkdocstrings."""
+    summary = inspect.cleandoc(module.__doc__ or "")
+    entries = [f"::: {module.__name__}.{name}" for name in public(module)]
+    return "\n\n".join([f"# {module.__name__}", mathematics(summary), *entries]) + "\n"
+
+
+def commands(command: click.Command, path: str = "arithmos") -> Iterator[tuple[str, click.Command]]:
+    """A command and all that are below it, by what one types."""
+    yield path, command
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            yield from commands(child, f"{path} {name}")
+
+
+def command_page() -> str:
+    """The command line, as its own help has it."""
+    from arithmos.cli import main
+
+    sections = ["# Command line", "Each verb has a twin in Python. `-h` after any of them prints what stands here."]
+    for path, command in commands(main):
+        with click.Context(command, info_name=path, max_content_width=100) as context:
+            sections += [f"## {path}", f"```text\n{command.get_help(context)}\n```"]
+    return "\n\n".join(sections) + "\n"
+
+
+def store_page() -> str:
+    """The columns of a store."""
+    from arithmos.store._schema import COLUMNS
+
+    rows = [f"| `{name}` | {kind} | {html.escape(meaning)} |" for name, (kind, meaning) in COLUMNS.items()]
+    return "\n".join(
+        [
+            "# Store",
+            "",
+            "A store is a folder of Parquet files, one row a run. Any tool that reads Parquet opens it: "
+            '`pandas.read_parquet("results")`, `duckdb.sql("from \'results/*.parquet\'")`.',
+            "",
+            "| column | type | meaning |",
+            "|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def pages() -> dict[str, str]:
+    """The generated pages by their place in the site."""
+    made = {"reference/command-line.md": command_page(), "reference/store.md": store_page()}
+    return made | {f"reference/{module.__name__}.md": module_page(module) for module in modules()}
+
+
+def mathematics(text: str) -> str:
+    """Sphinx's mathematics as MathML, which browsers draw without a script."""
+    text = re.sub(
+        r"^([ \t]*)\.\. math::[ \t]*(.+(?:\n\1[ \t]+\S.*)*)$",
+        lambda found: f"{found[1]}{_mathml(found[2], 'block')}",
+        text,
+        flags=re.MULTILINE,
+    )
+    return re.sub(r":math:`([^`]+)`", lambda found: _mathml(found[1], "inline"), text)
+
+
+def _mathml(latex: str, display: str) -> str:
+    made = convert(re.sub(r"\s+", " ", latex.strip()), display=display)
+    return f"<div>{made}</div>" if display == "block" else made
+
+
+class Mathematics(Extension):
+    """Makes the mathematics of docstrings readable in HTML."""
+
+    def on_object(self, *, obj: Object, **_: Any) -> None:
+        """Rewrite the docstring of an object."""
+        if obj.docstring:
+            obj.docstring.value = mathematics(obj.docstring.value)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the generated pages into the navigation, where it says Reference."""
+    reference = next(entry for entry in config.nav or [] if "Reference" in entry)
+    reference["Reference"] = [*reference["Reference"], *pages()]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    for path, text in pages().items():
+        files.append(File.generated(config, path, content=text))
+    return files
