@@ -29,6 +29,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def selection(command: Command) -> Command:
     """Options that choose a part of an experiment."""
     for option in (
+        click.option("--epochs", type=int, metavar="N", help="So many epochs instead, for sequences of digits."),
         click.option("--iterations", type=int, metavar="N", help="Last iteration, instead of the experiment's."),
         click.option("--seeds", type=int, metavar="N", help="How many seeds, instead of the experiment's number."),
         click.option("--ops", callback=names, multiple=True, metavar="OP,…", help="Only these operations."),
@@ -110,6 +111,7 @@ def list_(store: Path, format: Any) -> None:
     epilog="arithmos run table-1\n"
     "arithmos run table-2 --models 'NAU>my_unit.py:MyUnit' --ops mul --seeds 10\n"
     "arithmos run my-experiment.toml --dry-run\n"
+    "arithmos run mnist-product --models NMU --seeds 1 --epochs 3\n"
     "arithmos run all-models --engine cpu --budget 1h30m"
 )
 @click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT…")

@@ -10,10 +10,11 @@ import torch
 from ..engines import ENGINES, Engine, Engines, Job
 from ..engines.cost import Clock
 from ..experiments import EXPERIMENTS, SUFFIX, SURFACES, Experiment, load
+from ..experiments.mnist import own_cell
 from ..nn import CELLS
 from ..spec import Model, Spec, model
 from ..store import Store
-from ..tasks import TEN_PARAMETERS
+from ..tasks import TEN_PARAMETERS, DigitSequences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +45,7 @@ def select(
     operations: Collection[str] | None = None,
     seeds: int | None = None,
     iterations: int | None = None,
+    epochs: int | None = None,
 ) -> list[Experiment]:
     """Experiments by name or file, or parts of them."""
     parts = []
@@ -52,8 +54,10 @@ def select(
         own = {spec.model.name: spec.model for spec in experiment.specs}
         chosen = None
         if models is not None:
-            chosen = [own[m] if isinstance(m, str) and m in own else _tried(m) for m in models]
-        parts.append(experiment.select(models=chosen, operations=operations, seeds=seeds, iterations=iterations))
+            tried = own_cell if isinstance(experiment.specs[0].task, DigitSequences) else _tried
+            chosen = [own[m] if isinstance(m, str) and m in own else tried(m) for m in models]
+        short = {"seeds": seeds, "iterations": iterations, "epochs": epochs}
+        parts.append(experiment.select(models=chosen, operations=operations, **short))
     return parts
 
 

@@ -85,6 +85,7 @@ def run(
     operations: Collection[str] | None = None,
     seeds: int | None = None,
     iterations: int | None = None,
+    epochs: int | None = None,
     engine: str = "auto",
     store: str | Path | Store = "runs",
     threads: int | None = None,
@@ -103,6 +104,7 @@ def run(
         operations: only these operations.
         seeds: how many seeds, instead of the experiment's number.
         iterations: a last iteration other than the experiment's.
+        epochs: so many epochs instead, for sequences of digits.
         engine: "auto", "torch", "cpu" or "cuda".
         store: folder of the store.
         threads: threads of the cpu engine.
@@ -114,7 +116,8 @@ def run(
     watch = progress or Silent()
     begun = time.monotonic()
     store = store if isinstance(store, Store) else Store(store)
-    parts = select(experiments, models=models, operations=operations, seeds=seeds, iterations=iterations)
+    short = {"seeds": seeds, "iterations": iterations, "epochs": epochs}
+    parts = select(experiments, models=models, operations=operations, **short)
     pace = clock(store, parts, threads=1)
     with workforce(engine, dask=dask, threads=threads, pace=pace, say=watch.say) as engines:
         todo = plan(parts, store, engines)

@@ -16,9 +16,11 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from ..spec import Spec
+from ..tasks import DigitSequences
 from ..training import sparsity_error, sparsity_loss
 from .batches import Batches
 from .contract import NO_CONTROL, Control, Floats, Job, Run, State
+from .digits import run as run_digits
 from .judge import Judge
 
 _STACK = 256
@@ -62,13 +64,14 @@ class TorchEngine:
     """Trains stacks of seeds with torch.
 
     Args:
-        device: where: "cpu" or "cuda".
+        device: where: "cpu" or "cuda"; unless told, a CPU, or for networks that read images a GPU if there is one.
     """
 
     name = "torch"
 
-    def __init__(self, device: str = "cpu") -> None:
-        self.device = torch.device(device)
+    def __init__(self, device: str | None = None) -> None:
+        self.device = torch.device(device or "cpu")
+        self._reading = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
     def refuses(self, spec: Spec) -> str | None:
         """Nothing: it runs every spec."""
@@ -76,7 +79,12 @@ class TorchEngine:
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
         """Finished runs, job after job; seeds that were suspended at the same step go on together."""
+        digits = [job for job in jobs if isinstance(job.spec.task, DigitSequences)]
+        if digits:
+            yield from run_digits(digits, control, self._reading)
         for job in jobs:
+            if job in digits:
+                continue
             states = {seed: control.resume(job.spec, seed) for seed in job.seeds}
 
             def step_of(seed: int, states: dict[int, State | None] = states) -> int:

@@ -9,6 +9,9 @@ from .. import _checks
 from ..spec import Model, Spec
 from ..tasks import DigitSequences, Rows
 
+RECORDS = 200
+"""Evaluations of a run whose length is given in epochs, if it has as many epochs."""
+
 MOST_SEEDS = 1_000_000
 
 LENGTH = "test_length"
@@ -58,6 +61,7 @@ class Experiment:
         operations: Collection[str] | None = None,
         seeds: int | None = None,
         iterations: int | None = None,
+        epochs: int | None = None,
     ) -> "Experiment":
         """A part of the experiment, or a shorter version of it.
 
@@ -69,6 +73,8 @@ class Experiment:
             operations: the operations to run.
             seeds: how many seeds.
             iterations: another last iteration.
+            epochs: so many epochs instead, with a record before each, or at some 200 of them, and one in the end; for
+                sequences of digits.
         """
         specs = list(self.specs)
         if operations is not None:
@@ -79,6 +85,11 @@ class Experiment:
             chosen = dict.fromkeys(spec for model in models for spec in _problems(specs, model))
             specs = sorted(chosen, key=lambda spec: order.index(operation(spec)))
         published = self.published
+        if epochs is not None:
+            if iterations is not None:
+                raise ValueError(f"epochs and iterations are two ways to say it, got {epochs} and {iterations}")
+            specs = [_shortened(spec, epochs, self.name) for spec in specs]
+            published = ""
         if iterations is not None and any(spec.iterations != iterations for spec in specs):
             specs = [dataclasses.replace(spec, iterations=iterations) for spec in specs]
             published = ""
@@ -109,6 +120,15 @@ def axis_value(spec: Spec, axis: str) -> float | str:
     raise ValueError(
         f"axis must be a number or a range of the spec, its task, its schedule or its optimizer, got {axis!r}"
     )
+
+
+def _shortened(spec: Spec, epochs: int, experiment: str) -> Spec:
+    if not isinstance(spec.task, DigitSequences):
+        raise ValueError(f"{experiment} knows no epochs, its observations are always fresh; give iterations")
+    if epochs < 1:
+        raise ValueError(f"epochs must be at least 1, got {epochs}")
+    epoch = spec.task.epoch(spec.batch_size)
+    return dataclasses.replace(spec, iterations=epochs * epoch, evaluate_every=max(1, epochs // RECORDS) * epoch)
 
 
 def _check(operations: Collection[str], specs: list[Spec], experiment: str) -> None:

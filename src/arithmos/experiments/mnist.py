@@ -5,6 +5,8 @@ that has one, and the NALU and the LSTM start at 0 in the product too. Whether a
 whose cell has nothing to learn.
 """
 
+import torch
+
 from ..spec import NO_SCHEDULE, InputRegularizer, Layer, Model, Spec
 from ..tasks import DigitSequences
 from ..training import SparsitySchedule
@@ -28,6 +30,26 @@ def cell(unit: str, label: str, *, name: str = "", sparse: bool = False, inputs:
     """A model of one unit, the cell."""
     schedule = SPARSE if sparse else NO_SCHEDULE
     return Model(name or unit, (Layer(unit),), schedule, label, InputRegularizer(inputs))
+
+
+def own_cell(name: str | Model) -> Model:
+    """A unit by its name, or `path/to/file.py:Class`, as a cell with the regularizer of sparsity; or a model as it is.
+
+    It has let some numbers through.
+    """
+    if isinstance(name, Model):
+        return name
+    layer = Layer(name)
+    model = Model(name, (layer,), SPARSE, layer.record.label)
+    spec = problem(PRODUCT, model)
+    try:
+        shape = tuple(spec.network(0)[1](torch.ones(3, 2, 1)).shape)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"unit {name!r} fails as the cell of 3 sequences of 2 numbers: {reason}") from error
+    if shape != (3, 2, 1):
+        raise ValueError(f"unit {name!r} must give a number for each of 3 sequences of 2, got shape {shape}")
+    return model
 
 
 def problem(task: DigitSequences, model: Model) -> Spec:

@@ -83,4 +83,4 @@ def _identity(unit: nn.Module) -> float:
         case Leaf(aggregation=aggregation):
             return 0.0 if isinstance(aggregation, Sum) else 1.0
         case _:
-            raise ValueError(f"{type(unit).__name__} does not say what it is made of; give initial=")
+            raise ValueError(f"{type(unit).__name__} does not say what it is made of; give initial=, or it an identity")

@@ -1,0 +1,67 @@
+"""The torch engine on sequences of handwritten digits: runs of all models stacked behind one reader."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import torch
+
+from ...spec import Spec
+from ..contract import Control, Job, Run, State
+from .reader import Convolution, grouped, unfolded
+from .stack import Stack
+
+STACK = {"cpu": 1, "cuda": 160}
+"""Runs side by side; a CPU is no faster with several."""
+
+
+def run(jobs: Sequence[Job], control: Control, device: torch.device, *, stack: int | None = None) -> Iterator[Run]:
+    """Finished runs; those that differ in their model only, and were suspended at the same step, train together.
+
+    Args:
+        jobs: of sequences of digits.
+        control: who follows.
+        device: where.
+        stack: how many runs side by side; as many as the device bears unless told.
+    """
+    states = {(job.spec.id, seed): control.resume(job.spec, seed) for job in jobs for seed in job.seeds}
+
+    def together(run: tuple[Spec, int]) -> tuple[str, int]:
+        """What runs of one stack have in common: all but the model, and the step."""
+        spec, seed = run
+        state = states[spec.id, seed]
+        return dataclasses.replace(spec, model=jobs[0].spec.model).id, -1 if state is None else int(state["step"][0])
+
+    runs = sorted(((job.spec, seed) for job in jobs for seed in job.seeds), key=together)  # models stay neighbours
+    most = STACK[device.type] if stack is None else stack
+    for _, members in groupby(runs, key=together):
+        chosen = list(members)
+        for start in range(0, len(chosen), most):
+            if control.stopped():
+                return
+            yield from _train(chosen[start : start + most], states, control, device)
+
+
+def fastest(device: torch.device) -> Convolution:
+    """The fastest convolution of a device."""
+    if device.type != "cuda":
+        return grouped
+    try:
+        from .fused import fused
+    except ImportError:  # a torch without Triton
+        return unfolded
+    return fused
+
+
+def _train(
+    runs: Sequence[tuple[Spec, int]],
+    states: dict[tuple[str, int], State | None],
+    control: Control,
+    device: torch.device,
+) -> list[Run]:
+    cuda = device.type == "cuda"
+    stack = Stack(runs, device, control, convolve=fastest(device), graph=cuda)
+    suspended = [state for spec, seed in runs if (state := states.pop((spec.id, seed))) is not None]
+    if suspended:
+        stack.resume(suspended)
+    return stack.train()

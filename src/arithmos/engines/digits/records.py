@@ -1,0 +1,103 @@
+"""What is remembered of the records of a stack of runs on sequences of digits."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...spec import Spec
+from ...tasks import DigitSequences
+from ..contract import NEVER, Curve, Floats, Reading, Run, State, effective
+
+
+class Records:
+    """The records of a stack of runs, and the best of each: lowest validation error, the first of equals.
+
+    The record of the untrained network counts as any other. A run that meets NaN ends before that record.
+
+    Args:
+        runs: spec and seed of each; the specs differ in their model only.
+    """
+
+    def __init__(self, runs: Sequence[tuple[Spec, int]], task: DigitSequences) -> None:
+        count, spec = len(runs), runs[0][0]
+        self.runs, self.task = runs, task
+        self.records = np.zeros(count, np.int64)
+        self.ended = np.zeros(count, bool)
+        self.best = np.zeros(count, np.int64)
+        self.curve = np.full((count, spec.records, 3 + len(task.test_lengths)), np.nan, np.float32)
+        self.outputs = np.full((count, 2, len(task.digits)), np.nan, np.float32)
+        self.cells: list[Floats] = [np.empty(0, np.float32)] * count
+
+    def observe(
+        self, step: int, values: Floats, outputs: Floats, cells: Sequence[Floats], broken: NDArray[np.bool_]
+    ) -> None:
+        """Takes a record of every run that has not ended.
+
+        Args:
+            step: of the record.
+            values: `[runs, 3 + lengths]`: errors in validation and training, sparsity error, test errors.
+            outputs: `[runs, 2, digits]`: what is read off the images of each digit, mean and standard deviation.
+            cells: parameters of the cell of each run.
+            broken: runs with a NaN among their parameters.
+        """
+        self.ended |= broken
+        record = step // self.runs[0][0].evaluate_every
+        for run in np.flatnonzero(~self.ended).tolist():
+            self.curve[run, record] = values[run]
+            self.records[run] = record + 1
+            before = self.curve[run, self.best[run], 0]
+            if record == 0 or values[run, 0] < before or np.isnan(before):
+                self.best[run] = record
+                self.outputs[run] = outputs[run]
+                self.cells[run] = cells[run]
+
+    def finished(self, run: int, engine: str, cell: Floats, elapsed_s: float) -> Run:
+        """A run that came to its end, given the last parameters of its cell and the seconds that it took."""
+        spec, seed = self.runs[run]
+        records = int(self.records[run])
+        validation, training, sparsity = self.curve[run, :records, :3].T.copy()
+        lengths = self.curve[run, :records, 3:].copy()
+        test = lengths[:, self.task.test_lengths.index(self.task.length)].copy()
+        best = int(self.best[run]) if records else -1
+        steps = np.arange(records, dtype=np.int64) * spec.evaluate_every
+
+        def at(values: Floats, record: int) -> float:
+            return float(values[record]) if records else float("nan")
+
+        return Run(
+            spec=spec,
+            seed=seed,
+            engine=engine,
+            threshold_released=float("nan"),
+            threshold_corrected=float("nan"),
+            records=records,
+            ended_early=bool(self.ended[run]),
+            best_step=max(best, 0) * spec.evaluate_every,
+            best_validation=at(validation, best),
+            best_test=at(test, best),
+            best_sparsity=at(sparsity, best),
+            best_gate=float("nan"),
+            solved_at_released=NEVER,
+            solved_at_corrected=NEVER,
+            end_validation=at(validation, -1),
+            end_test=at(test, -1),
+            end_sparsity=at(sparsity, -1),
+            best_weights=effective(spec.parts, spec.sizes, self.cells[run]) if records else self.cells[run],
+            end_weights=effective(spec.parts, spec.sizes, cell),
+            curve=Curve(steps, validation, test, sparsity),
+            elapsed_s=elapsed_s,
+            reading=Reading(lengths, training, *self.outputs[run].copy()),
+        )
+
+    _STATE = ("records", "ended", "best", "curve", "outputs")
+
+    def state(self, run: int) -> State:
+        """What is remembered of one run, to be put back by `restore`."""
+        return {name: getattr(self, name)[run].copy() for name in self._STATE} | {"cell": self.cells[run]}
+
+    def restore(self, run: int, state: State) -> None:
+        """Puts back what `state` gave."""
+        for name in self._STATE:
+            getattr(self, name)[run] = state[name]
+        self.cells[run] = state["cell"].astype(np.float32)

@@ -1,0 +1,353 @@
+"""Runs on sequences of digits that train side by side: one reader for all, cells in groups by model.
+
+One iteration is the same for all runs, however many there are; on a GPU it is recorded once as a graph and replayed,
+and the host does not take part in an epoch.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ...spec import Spec
+from ...tasks import DigitSequences
+from ...training import SparsitySchedule
+from ..contract import Control, Floats, Run, State
+from .cells import Cells
+from .reader import Convolution, grouped, read
+from .records import Records
+from .sequences import Evaluation, Training
+
+_CHUNK_S = 1.0
+_READ = {"cpu": 256, "cuda": 2**14}
+"""Images, counted once a run, that are read at a time when runs are evaluated."""
+
+_ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Neighbours in the stack that have one model, and their cells."""
+
+    start: int
+    stop: int
+    cells: Cells
+    schedule: SparsitySchedule
+
+
+class Stack:
+    """Runs that train side by side, one on each place of the leading axis of every tensor.
+
+    Args:
+        runs: spec and seed of each; the specs differ in their model only, and runs of one model are neighbours.
+        device: where.
+        control: who follows.
+        convolve: which convolution reads the images.
+        graph: an iteration, and what follows the reading in an evaluation, are recorded and replayed; on a GPU only.
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[tuple[Spec, int]],
+        device: torch.device,
+        control: Control,
+        *,
+        convolve: Convolution = grouped,
+        graph: bool = False,
+    ) -> None:
+        self.runs, self.device, self.control, self.graph = runs, device, control, graph
+        self.read = partial(read, convolve=convolve)
+        spec = self.spec = runs[0][0]
+        if not isinstance(spec.task, DigitSequences):
+            raise TypeError(f"the task must be one of sequences of digits, got {type(spec.task).__name__}")
+        self.task = spec.task
+        networks = [spec.network(seed) for spec, seed in runs]
+        readers = [dict(network[0].named_parameters()) for network in networks]
+        self.reader = {
+            name: torch.stack([reader[name].detach() for reader in readers]).to(device).requires_grad_()
+            for name in readers[0]
+        }
+        self.groups = []
+        for _, members in groupby(range(len(runs)), key=lambda run: runs[run][0].id):
+            places = list(members)
+            own = runs[places[0]][0]
+            cells = Cells(own, [networks[run][1] for run in places], device)
+            self.groups.append(Group(places[0], places[-1] + 1, cells, own.model.schedule))
+        adam = spec.optimizer
+        self.optimizer = torch.optim.Adam(
+            [*self.reader.values(), *(value for group in self.groups for value in group.cells.parameters.values())],
+            lr=adam.lr,
+            betas=(adam.beta1, adam.beta2),
+            eps=adam.eps,
+            capturable=device.type == "cuda",
+            fused=device.type == "cuda",
+        )
+        for value, _ in self._owners():
+            zeros = {name: torch.zeros_like(value, requires_grad=False) for name in _ARRAYS[1:]}
+            counter = torch.zeros((), device=device if device.type == "cuda" else "cpu")
+            self.optimizer.state[value] = {"step": counter, **zeros}
+        self.training = Training(spec, self.task, tuple(seed for _, seed in runs), device)
+        self.sets = {
+            "validation": Evaluation(self.task, "validation", (self.task.length,), device),
+            "training": Evaluation(self.task, "training", (self.task.length,), device),
+            "test": Evaluation(self.task, "test", self.task.test_lengths, device),
+        }
+        self.records = Records(runs, self.task)
+        self.step = 0
+        self.elapsed_s = 0.0
+        self._place = torch.zeros(1, dtype=torch.int64, device=device)
+        self._clock = torch.zeros((), dtype=torch.float64, device=device)
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._walk: tuple[torch.cuda.CUDAGraph, dict[str, Tensor], Tensor] | None = None
+
+    def train(self) -> list[Run]:
+        """Trains the stack to its end and returns its runs, or suspends them when the caller stops it."""
+        spec, epoch = self.spec, self.training.iterations
+        told, begun = self.step, time.monotonic()
+        paused = begun
+        while self.step <= spec.iterations:
+            if self.step % spec.evaluate_every == 0:
+                self.record()
+                if self.records.ended.all():
+                    break
+            self.advance(min(self._ahead(), spec.iterations + 1 - self.step))
+            if self.step % epoch == 0 and self.device.type == "cuda":
+                torch.cuda.synchronize(self.device)
+            elif self.device.type == "cuda":
+                continue
+            if (now := time.monotonic()) - paused > _CHUNK_S:
+                self.control.advance((self.step - told) * len(self.runs))
+                told, paused = self.step, now
+                if self.step <= spec.iterations and self.control.stopped():
+                    self.elapsed_s += now - begun
+                    self._suspend()
+                    return []
+        self.control.advance((spec.iterations + 1 - told) * len(self.runs))
+        self.records.ended |= self._broken()
+        self.elapsed_s += time.monotonic() - begun
+        share, cells = self.elapsed_s / len(self.runs), self._cells()
+        return [self.records.finished(run, "torch", cells[run], share) for run in range(len(self.runs))]
+
+    def _ahead(self) -> int:
+        """Iterations until the next record or epoch; on a CPU one, so that a caller can stop between them."""
+        if self.device.type != "cuda":
+            return 1
+        every, epoch = self.spec.evaluate_every, self.training.iterations
+        return min(every - self.step % every, epoch - self.step % epoch)
+
+    def advance(self, iterations: int) -> None:
+        """So many iterations."""
+        for _ in range(iterations):
+            epoch, place = divmod(self.step, self.training.iterations)
+            if place == 0 or self._fresh:
+                self.training.begin(epoch)
+                self._place.fill_(place)
+                self._clock.fill_(self.step)
+                self._fresh = False
+            if self.graph and self._graph is None:
+                self._graph = self._recorded()
+            if self._graph is None:
+                self._iteration()
+            else:
+                self._graph.replay()
+            self.step += 1
+
+    _fresh = True
+    """No epoch was begun since the runs were put where they are."""
+
+    def losses(self) -> Tensor:
+        """The loss of each run on the batch that is next."""
+        images, targets, weight = self.training.batch(self._place)
+        numbers = self.read(self.reader, images.flatten(1, 2)).view_as(targets)
+        losses = []
+        for group in self.groups:
+            own = slice(group.start, group.stop)
+            outputs, inputs = group.cells.run(numbers[own], weight)
+            squares = (outputs - targets[own]).square()
+            error = ((squares.mean(2) if self.task.every_step else squares[:, :, -1]) * weight).sum(1)
+            if group.cells.regularized:
+                error = error + self._strength(group.schedule) * group.cells.sparsity()
+            losses.append(error + inputs)
+        return torch.cat(losses)
+
+    def _strength(self, schedule: SparsitySchedule) -> Tensor:
+        """Of the sparsity loss; the first iteration is step 1 to the schedule."""
+        step = self._clock + 1
+        ramp = schedule.strength * (step - schedule.start) / (schedule.end - schedule.start or 1.0)
+        strength = torch.where(step >= schedule.end, schedule.strength, ramp.clamp(min=0.0))
+        return strength.float()
+
+    def _iteration(self) -> None:
+        self.optimizer.zero_grad()
+        self.losses().sum().backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        for group in self.groups:
+            group.cells.project()
+        self._place += 1
+        self._clock += 1
+
+    def _recorded(self) -> torch.cuda.CUDAGraph:
+        """The graph of an iteration; the iterations that warm it up leave no trace."""
+        changed = [self._place, self._clock, *(value.detach() for value, _ in self._owners())]
+        changed += [tensor for state in self.optimizer.state.values() for tensor in state.values()]
+        before = [tensor.clone() for tensor in changed]
+
+        def again() -> None:
+            self._place.copy_(before[0])
+            self._iteration()
+
+        _warm(again, self.device)
+        self.optimizer.zero_grad()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._iteration()
+        for tensor, value in zip(changed, before, strict=True):
+            tensor.copy_(value)
+        return graph
+
+    @torch.no_grad()
+    def record(self) -> None:
+        """Evaluates all runs and remembers it."""
+        numbers = {name: self._read(chosen.images) for name, chosen in self.sets.items()}
+        outputs = self._outputs(numbers["test"], self.sets["test"].labels)
+        with np.errstate(over="ignore"):  # an error beyond float32 is infinite
+            values = self._values(numbers).cpu().numpy().astype(np.float32)
+            shown = outputs.cpu().numpy().astype(np.float32)
+        self.records.observe(self.step, values, shown, self._cells(), self._broken())
+
+    def _values(self, numbers: dict[str, Tensor]) -> Tensor:
+        """What `_evaluated` gives, by a recorded graph where there is one: its steps are many and small."""
+        if not self.graph:
+            return self._evaluated(numbers)
+        if self._walk is None:
+            kept = {name: value.clone() for name, value in numbers.items()}
+            _warm(lambda: self._evaluated(kept), self.device, times=1)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                values = self._evaluated(kept)
+            self._walk = graph, kept, values
+        graph, kept, values = self._walk
+        for name, value in numbers.items():
+            kept[name].copy_(value)
+        graph.replay()
+        return values
+
+    def _evaluated(self, numbers: dict[str, Tensor]) -> Tensor:
+        """Errors `[s, 3 + lengths]` of a record, as `Records` has them, from what was read off each set of images."""
+        errors = {name: self._errors(chosen, numbers[name]) for name, chosen in self.sets.items()}
+        sparsity = torch.cat([group.cells.error() for group in self.groups]).double()[:, None]
+        return torch.cat([errors["validation"], errors["training"], sparsity, errors["test"]], dim=1)
+
+    def _read(self, images: Tensor) -> Tensor:
+        """What each run reads `[s, n]` off images `[n, 28, 28]` that all share."""
+        runs = len(self.runs)
+        rows = max(1, _READ[self.device.type] // runs)
+        parts = images.split(rows)  # type: ignore[no-untyped-call]
+        return torch.cat([self.read(self.reader, part.expand(runs, -1, -1, -1)) for part in parts], dim=1)
+
+    def _errors(self, chosen: Evaluation, numbers: Tensor) -> Tensor:
+        """Mean squared error over all steps `[s, lengths]`, in float64."""
+        errors = []
+        for group in self.groups:
+            own, cells = numbers[group.start : group.stop], group.cells
+            state = cells.start(own[:, chosen.places[0]])
+            total = torch.zeros(state.shape[:2], dtype=torch.float64, device=self.device)
+            for places, targets in zip(chosen.places, chosen.targets, strict=True):
+                going = len(places)
+                state = cells.step(own[:, places], state[:, :going])
+                total[:, :going] += (cells.output(state).double() - targets).square()
+            sums = [total[:, first:last].sum(1) for first, last in chosen.spans]
+            errors.append(torch.stack(sums, dim=1))
+        return torch.cat(errors) / chosen.counts
+
+    def _outputs(self, numbers: Tensor, labels: Tensor) -> Tensor:
+        """Mean and standard deviation `[s, 2, digits]` of what is read off the images of each digit."""
+        digits = torch.tensor(self.task.digits, device=self.device)
+        shows = (labels[:, None] == digits).double()  # [n, digits]
+        shows /= shows.sum(0)
+        means = numbers.double() @ shows
+        squares = (numbers.double() - means[:, torch.searchsorted(digits, labels)]).square()
+        return torch.stack([means, (squares @ shows).sqrt()], dim=1)
+
+    def _owners(self) -> list[tuple[Tensor, int]]:
+        """Every parameter, and the run on its first place."""
+        readers = [(value, 0) for value in self.reader.values()]
+        return readers + [(value, group.start) for group in self.groups for value in group.cells.parameters.values()]
+
+    def _broken(self) -> NDArray[np.bool_]:
+        """Which runs have a NaN among their parameters."""
+        broken = torch.zeros(len(self.runs), dtype=torch.bool, device=self.device)
+        for value, first in self._owners():
+            broken[first : first + len(value)] |= value.detach().flatten(1).isnan().any(1)
+        return broken.cpu().numpy()
+
+    def flat(self, name: str = "parameters") -> list[Floats]:
+        """Parameters of each run, or a moment of the optimizer by its name: those of the reader, then of the cell."""
+        pieces: list[list[Floats]] = [[] for _ in self.runs]
+        for value, first in self._owners():
+            chosen = value.detach() if name == "parameters" else self.optimizer.state[value][name]
+            array = chosen.flatten(1).cpu().numpy()
+            for row, own in enumerate(array):
+                pieces[first + row].append(own)
+        return [np.concatenate(own) for own in pieces]
+
+    def put(self, arrays: dict[str, list[Floats]], step: int) -> None:
+        """Puts back what `flat` gave by each name, before the given iteration."""
+        self.step, self._fresh = step, True
+        taken = [0] * len(self.runs)
+        for value, first in self._owners():
+            count, state = value[0].numel(), self.optimizer.state[value]
+            for name in _ARRAYS:
+                rows = range(first, first + len(value))
+                chosen = np.stack([arrays[name][run][taken[run] : taken[run] + count] for run in rows])
+                tensor = value.detach() if name == "parameters" else state[name]
+                tensor.copy_(torch.from_numpy(chosen).view_as(tensor))
+            state["step"].fill_(step)
+            for run in range(first, first + len(value)):
+                taken[run] += count
+
+    def _cells(self) -> list[Floats]:
+        """Parameters of each run's cell."""
+        cells: list[Floats] = [np.empty(0, np.float32)] * len(self.runs)
+        for group in self.groups:
+            values = [value.detach().flatten(1) for value in group.cells.parameters.values()]
+            if values:
+                cells[group.start : group.stop] = list(torch.cat(values, dim=1).cpu().numpy())
+        return cells
+
+    def _suspend(self) -> None:
+        arrays = {name: self.flat(name) for name in _ARRAYS}
+        for run, (spec, seed) in enumerate(self.runs):
+            state: State = {
+                "step": np.array([self.step]),
+                "elapsed_s": np.array([self.elapsed_s / len(self.runs)]),
+                **{name: array[run] for name, array in arrays.items()},
+                **{f"records.{name}": value for name, value in self.records.state(run).items()},
+            }
+            self.control.suspend(spec, seed, state)
+
+    def resume(self, states: Sequence[State]) -> None:
+        """Puts the runs where they were suspended, all of them at the same step."""
+        self.elapsed_s = float(sum(state["elapsed_s"][0] for state in states))
+        prefix = "records."
+        for run, state in enumerate(states):
+            remembered = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+            self.records.restore(run, remembered)
+        arrays = {name: [state[name].astype(np.float32) for state in states] for name in _ARRAYS}
+        self.put(arrays, int(states[0]["step"][0]))
+
+
+def _warm(function: Callable[[], object], device: torch.device, times: int = 3) -> None:
+    """Calls what is to be recorded beforehand, on a stream of its own, as torch asks for."""
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        for _ in range(times):
+            function()
+    torch.cuda.current_stream(device).wait_stream(stream)
