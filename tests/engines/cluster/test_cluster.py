@@ -2,6 +2,8 @@
 
 import asyncio
 import dataclasses
+import subprocess
+import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -10,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, KilledWorker, LocalCluster
+from distributed.protocol.pickle import dumps
 from tests.engines.cuda.shim import HOPPER
 from tests.factories import make_run, make_spec
 from tests.test_bench import EXPERIMENT, SPECS
@@ -140,6 +143,12 @@ def test_a_worker_stops_when_its_client_is_gone(scheduler, fake):
         assert not stopped.is_set()
     assert stopped.wait(20)
     del future
+
+
+def test_a_scheduler_opens_a_task_without_us():
+    code = "import pickle, sys; pickle.load(sys.stdin.buffer); print(*{'arithmos', 'torch'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], input=dumps(remote.sealed()), capture_output=True, check=True)
+    assert done.stdout == b"\n"
 
 
 def test_a_chunk_over_which_workers_die_is_tried_in_halves(engines, fake):

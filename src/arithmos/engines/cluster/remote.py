@@ -1,7 +1,6 @@
 """An engine of the workers: what is to be run goes to them in chunks, and comes back as runs."""
 
 import math
-import pickle
 import time
 import uuid
 from collections import deque
@@ -11,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from distributed import CancelledError, Client, Future, KilledWorker, as_completed
+from distributed.protocol import serialize_bytes
 
 from ...spec import Spec
 from ..contract import NO_CONTROL, Control, Job, Run
@@ -137,16 +137,18 @@ def _jobs(runs: Sequence[tuple[Spec, int]]) -> list[Job]:
 
 
 def sealed() -> Callable[[bytes], Made]:
-    """A function that trains a pickled chunk. It names nothing of ours before it is called, and so travels by value:
-    a scheduler opens every task, and would have to import torch.
+    """A function that trains a chunk in Dask's own bytes.
+
+    It travels by value, and what is ours it names within its body only, or in quotes: a scheduler opens every task, and
+    would have to import torch.
     """
 
-    def train(chunk: bytes) -> Made:
-        import pickle
+    def train(chunk: bytes) -> "Made":
+        from distributed.protocol import deserialize_bytes
 
         from arithmos.engines.cluster import worker
 
-        return worker.train(pickle.loads(chunk))
+        return worker.train(deserialize_bytes(chunk))
 
     return train
 
@@ -196,8 +198,9 @@ class Flight:
 
     def send(self, chunk: Chunk, failures: int = 0) -> None:
         """Sends a chunk to whichever worker Dask chooses."""
-        task = (sealed(), pickle.dumps(chunk))
-        future = self._client.submit(*task, pure=False, resources={self._resource: 1})
+        future = self._client.submit(
+            sealed(), serialize_bytes(chunk), key=f"arithmos-{uuid.uuid4().hex}", resources={self._resource: 1}
+        )
         self._flying[future] = _Sent(chunk, failures)
         self._done.add(future)
 
