@@ -84,9 +84,9 @@ class Cells:
 
     def __init__(self, spec: Spec, cells: Sequence[nn.Module], device: torch.device) -> None:
         self.spec, self.count = spec, len(cells)
+        stacked = stack_module_state(list(cells))[0] if any(True for _ in cells[0].parameters()) else {}
         cell = cells[0].to(device)
         self._cell = _Cell(cell, spec)
-        stacked = stack_module_state(list(cells))[0] if any(True for _ in cell.parameters()) else {}
         self.parameters = {name: value.detach().to(device).requires_grad_() for name, value in stacked.items()}
         self.regularized = spec.model.schedule.strength > 0 and callable(getattr(_unit(cell), "sparsity", None))
         prefix = "unit." if _unit(cell) is not cell else ""
