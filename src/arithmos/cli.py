@@ -295,6 +295,45 @@ def report(output: Path, criterion: Any, store: Path) -> None:
     click.echo(write(output, Store(store), criterion=criterion))
 
 
+@main.command(
+    epilog="arithmos fit data.csv --target y\narithmos fit data.csv --target force --columns mass,speed -o fit.svg"
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--target", callback=names, multiple=True, required=True, metavar="NAME,…", help="Columns to explain.")
+@click.option("--columns", callback=names, multiple=True, metavar="NAME,…", help="By these only [default: all others].")
+@click.option("--integers", is_flag=True, help="No constants but integers, and no intercept.")
+@click.option("--scale", is_flag=True, help="For columns of very different sizes: scale them while networks train.")
+@click.option("--budget", callback=seconds, default="60s", show_default=True, metavar="TIME", help="Stop after that.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the rows drawn and the networks.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads of the cpu engine [default: all cores].")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="[default: NAME-fit.html]")
+def fit(file: Path, target: Sequence[str], output: Path | None, **options: Any) -> None:
+    """Find the formula behind a column of a CSV file.
+
+    Sums, differences and products of the other columns are sought. The rows furthest from the middle are set aside,
+    and show how the formula extrapolates.
+    """
+    with extra("formula"):
+        from .regression.from_csv import fit_csv
+    with extra("report"):
+        from .regression.picture import draw
+        from .report.draw import check_path, save
+    with asked():
+        picture = check_path(output or Path(f"{file.stem}-fit.html"))
+        found = fit_csv(file, target, verbose=1, **fit_options(**options))
+    for line in found.table.left_out:
+        complain(f"left out: {line}")
+    click.echo(f"{found}\n\n{save(draw(found), picture)}")
+
+
+def fit_options(
+    columns: Sequence[str] | None, integers: bool, scale: bool, budget: float, seed: int, jobs: int | None
+) -> dict[str, Any]:
+    """Options of the command as those of the estimator."""
+    chosen = {"constants": not integers, "scale": scale, "budget_s": budget, "random_state": seed, "n_jobs": jobs}
+    return {"columns": columns, **chosen}
+
+
 @main.command(epilog="arithmos models")
 @formatted
 def models(format: Any) -> None:

@@ -77,6 +77,13 @@ def _rows(frame: Any) -> dict[str, Any]:
 alt.data_transformers.register("rows", _rows)
 
 
+def check_path(path: str | Path) -> Path:
+    """The file, whose name says how a chart is to be written."""
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise ValueError(f"path must end in {', '.join(SUFFIXES)}, got {str(path)!r}")
+    return Path(path)
+
+
 def save(chart: Any, path: str | Path) -> Path:
     """Write a chart to a file; its name says how.
 
@@ -88,10 +95,8 @@ def save(chart: Any, path: str | Path) -> Path:
     Returns:
         The file.
     """
-    path = Path(path)
+    path = check_path(path)
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise ValueError(f"path must end in {', '.join(SUFFIXES)}, got {str(path)!r}")
     if suffix == ".json":
         path.write_text(json.dumps(vega_lite(chart), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     elif suffix == ".html":

@@ -1,0 +1,113 @@
+"""A CSV file in, a formula out: what `arithmos fit` does."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .candidates import rms
+from .products import Floats
+from .regressor import ArithmeticRegressor
+from .table import Table, read_table
+
+FAR_SHARE = 0.1
+FAR_ROWS = 50
+"""With fewer rows than these all of them are learned from."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A formula of a file, and how it does where it has not been.
+
+    Args:
+        model: the fitted estimator.
+        table: the data.
+        far: which rows, those furthest from the middle, were set aside.
+        distance: of each row from the middle, in standard deviations a column.
+    """
+
+    model: ArithmeticRegressor
+    table: Table
+    far: NDArray[np.bool_]
+    distance: Floats
+
+    @property
+    def far_residual(self) -> float:
+        """Root mean square of what the formula leaves of the rows set aside, as a share of that of the target."""
+        if not self.far.any():
+            return float("nan")
+        y = self.table.y[self.far]
+        return max(rms(r) / (rms(t) or 1.0) for r, t in zip(self._residual()[self.far].T, y.T, strict=True))
+
+    def _residual(self) -> Floats:
+        return self._predicted() - self.table.y
+
+    def _predicted(self) -> Floats:
+        return self.model.predict(pd.DataFrame(self.table.x, columns=self.table.names)).reshape(self.table.y.shape)
+
+    def frame(self) -> pd.DataFrame:
+        """Measured and predicted values, a line a row and target."""
+        predicted = self._predicted()
+        parts = [
+            pd.DataFrame(
+                {
+                    "target": name,
+                    "measured": self.table.y[:, o],
+                    "predicted": predicted[:, o],
+                    "residual": predicted[:, o] - self.table.y[:, o],
+                    "distance": self.distance,
+                    "rows": np.where(self.far, "set aside", "learned from"),
+                }
+            )
+            for o, name in enumerate(self.table.targets)
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def __str__(self) -> str:
+        formula = self.model.formula_
+        lines = [f"{name} = {_text(formula, o)}" for o, name in enumerate(self.table.targets)]
+        lines += ["", *str(self.model.certificate_).splitlines()]
+        if self.far.any():
+            rows = f"{self.far.sum()} rows furthest from the middle, which were set aside"
+            lines.append(f"extrapolation     {self.far_residual:.2g} of the target, on the {rows}")
+        if self.model.alternatives_:
+            lines += ["", "alternatives, and what they leave of the target:"]
+            for other in self.model.alternatives_:
+                lines.append(f"  {other.residual:7.2g}  {self.table.targets[other.output]} = {other.formula}")
+        return "\n".join(lines)
+
+
+def _text(formula: Any, output: int) -> str:
+    text: str = formula.text()
+    return text if len(formula.outputs) == 1 else text.splitlines()[output].partition(" = ")[2]
+
+
+def fit_csv(path: str | Path, target: str | Sequence[str], columns: Sequence[str] | None = None, **options: Any) -> Fit:
+    """Finds the formula of columns of a CSV file.
+
+    The tenth of the rows that are furthest from the middle is set aside, and shows how the formula extrapolates.
+
+    Args:
+        path: the file.
+        target: name or names of what is to be explained.
+        columns: names of what explains it; all other columns of numbers unless told.
+        options: of `ArithmeticRegressor`.
+    """
+    table = read_table(path, [target] if isinstance(target, str) else target, columns)
+    distance = rms_rows((table.x - table.x.mean(0)) / table.x.std(0))
+    far = np.zeros(len(table.x), bool)
+    if len(far) >= FAR_ROWS:
+        far[np.argsort(distance, kind="stable")[len(far) - round(FAR_SHARE * len(far)) :]] = True
+    y = table.y[~far]
+    model = ArithmeticRegressor(**options)
+    model.fit(pd.DataFrame(table.x[~far], columns=table.names), y[:, 0] if y.shape[1] == 1 else y)
+    return Fit(model, table, far, distance)
+
+
+def rms_rows(values: Floats) -> Floats:
+    """Root mean square of each row."""
+    return np.asarray(np.sqrt(np.square(values).mean(1)))

@@ -1,0 +1,46 @@
+"""How a fit goes, on stderr: a bar in a terminal, lines elsewhere, nothing unless asked."""
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+
+class Telling:
+    """Tells of a search; as a context it takes its bar away at the end.
+
+    Args:
+        verbose: 0 for silence.
+        console: where; stderr unless told.
+    """
+
+    def __init__(self, verbose: int, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, highlight=False)
+        self._verbose = verbose
+        self._bar = Progress(
+            TextColumn("searching"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+            disable=not (verbose and self._console.is_terminal),
+        )
+        self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> "Telling":
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def say(self, line: str) -> None:
+        """A line above the bar."""
+        if self._verbose:
+            self._console.print(line, soft_wrap=True, markup=False)
+
+    def advance(self, done: int, total: int) -> None:
+        """So many iterations of a round are done."""
+        self._bar.update(self._task, completed=done, total=total)

@@ -1,0 +1,299 @@
+"""The search for a formula: networks of several shapes and seeds, trained in rounds that grow longer.
+
+Each round trains new seeds of NAU > NMU, which is a product of sums, on an engine. The first round learns the target;
+those that follow also learn what the formula chosen so far leaves, and so add a product to it. What each network came
+near is finished in float64, snapped, and offered as a candidate. The rounds end when a formula explains the data to
+float precision, when several networks led to one that leaves nothing but noise, or when the time is up.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+from ..engines import Control, Engines, Job, Run
+from ..spec import Adam, Layer, Model, Spec
+from ..tasks import Rows
+from ..training import SparsitySchedule
+from .candidates import Output, rms
+from .finish import EXACT, MOST_WEIGHTS, expand, flip, refine, settle, snap, unexplained
+from .products import Floats, Products, ordered
+
+GROWTH = 4
+"""How much longer the runs of a round are than those of the round before."""
+
+LONGEST = 200_000
+"""Iterations of the longest runs."""
+
+FINISHED = 12
+"""Runs of a shape and round that are finished, the best of them."""
+
+AGREED = 2
+"""Runs that must lead to a formula that is not exact, if the search is to end with it."""
+
+LAYERS = (Layer("NAU"), Layer("NMU"))
+LEARNING_RATE = 0.01
+STRENGTH = 0.01
+"""Of the sparsity regularizer, as a share of the target's variance."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is tried.
+
+    Args:
+        iterations: of a run in the first round.
+        seeds: runs of a shape in a round.
+        rounds: most rounds.
+        factors: most factors of a product.
+        constants: coefficients and an intercept may be any number.
+        budget_s: seconds after the first iteration at which to stop.
+    """
+
+    iterations: int
+    seeds: int
+    rounds: int
+    factors: int
+    constants: bool
+    budget_s: float
+
+
+class Budget:
+    """Seconds that run out, from the first iteration on: compiling is not searching.
+
+    Args:
+        seconds: how many.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._end = seconds, math.inf
+
+    def begin(self) -> None:
+        """The first call starts the clock."""
+        if self._end == math.inf:
+            self._end = time.monotonic() + self._seconds
+
+    def spent(self) -> bool:
+        """It has run out."""
+        return time.monotonic() >= self._end
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search did.
+
+    Args:
+        runs: networks trained.
+        rounds: rounds made.
+        engine: that trained them.
+    """
+
+    runs: int
+    rounds: int
+    engine: str
+
+
+def search(
+    outputs: Sequence[Output],
+    plan: Plan,
+    engines: Engines,
+    *,
+    seed: int,
+    say: Callable[[str], None] = lambda line: None,
+    advance: Callable[[int, int], None] = lambda done, of: None,
+) -> Search:
+    """Fills the outputs with candidates.
+
+    Args:
+        outputs: what to explain.
+        plan: how much is tried.
+        engines: those of this machine.
+        seed: of the first run; each has its own.
+        say: told a line a round.
+        advance: told the iterations that were done, of how many in the round.
+    """
+    for output in outputs:
+        start(output)
+    todo, runs, made, engine = [output for output in outputs if not settled(output)], 0, 0, ""
+    budget, seeds = Budget(plan.budget_s), count(seed, plan.seeds * plan.factors)
+    while todo and made < plan.rounds and not budget.spent():
+        made += 1
+        questions = [question for output in todo for question in _questions(output, made)]
+        jobs = {question: _jobs(question, plan, made, next(seeds)) for question in questions}
+        trained = _train([job for part in jobs.values() for job in part], engines, budget, say, advance)
+        runs, engine = runs + len(trained), trained[0].engine if trained else engine
+        for question, part in jobs.items():
+            specs = [job.spec for job in part]
+            harvest(question, [run for run in trained if run.spec in specs], budget)
+        todo = [output for output in todo if not settled(output)]
+        say(f"round {made}: {runs} networks trained, {len(outputs) - len(todo)} of {len(outputs)} outputs settled")
+    return Search(runs, made, engine)
+
+
+def settled(output: Output) -> bool:
+    """The chosen formula is exact; or several runs led to it, and it leaves nothing but noise."""
+    chosen = output.chosen
+    if chosen.exact:
+        return True
+    return len(chosen.runs) >= AGREED and not unexplained(chosen.formula, output.x, output.y)
+
+
+def start(output: Output) -> None:
+    """Offers what takes no network: nothing, a constant, a sum of columns."""
+    nothing = Products((), np.empty(0))
+    output.offer(nothing, 0.0, nothing)
+    for columns in ([], _columns(output.x.shape[1])):
+        formula = settle(columns, output.x, output.y, intercept=output.constants)
+        output.offer(formula, 0.0, formula)
+
+
+def _columns(count: int) -> list[Floats]:
+    """The columns themselves, as products of one factor."""
+    return list(np.eye(count)[:, None, :])
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What networks are trained on.
+
+    Args:
+        output: whose target it is.
+        base: a formula of which only what it leaves is learned, or None.
+        rest: beside the products there may be a sum of columns, and an intercept.
+    """
+
+    output: Output
+    base: Products | None
+    rest: bool
+
+
+def _questions(output: Output, number: int) -> list[Question]:
+    """The target; and, from the second round on, what the chosen formula and the best single product leave of it."""
+    if number == 1:
+        return [Question(output, None, False)]
+    bases: dict[tuple[object, ...], Products] = {}
+    for candidate in [output.chosen, *sorted(output.candidates.values(), key=lambda candidate: candidate.error)]:
+        products = [(w, c) for w, c in _pairs(candidate.formula) if len(w) > 1]
+        if products and (candidate is output.chosen or len(products) == 1):
+            base = Products([w for w, _ in products], np.array([c for _, c in products]))
+            bases.setdefault(base.key, base)
+    return [Question(output, base, True) for base in [None, *list(bases.values())[:2]]]
+
+
+def _pairs(formula: Products) -> list[tuple[Floats, float]]:
+    return list(zip(formula.factors, formula.coefficients.tolist(), strict=True))
+
+
+def _jobs(question: Question, plan: Plan, number: int, seed: int) -> list[Job]:
+    """Shapes and seeds of a round."""
+    output = question.output
+    length = min(plan.iterations * GROWTH ** (number - 1), LONGEST)
+    target = output.y if question.base is None else output.y - question.base(output.x)
+    x, y = output.x / output.scales, target / output.scale
+    rows = Rows(x, y, test=(x[:1], y[:1]))
+    model = Model("NAU>NMU", LAYERS, SparsitySchedule(STRENGTH * float(y.var()), length / 2, 3 * length / 4))
+    jobs = []
+    for hidden in range(min(2, plan.factors), plan.factors + 1):
+        spec = Spec(
+            task=rows,
+            model=model,
+            hidden_size=hidden,
+            iterations=length,
+            evaluate_every=max(1, length // 20),
+            optimizer=Adam(lr=LEARNING_RATE),
+        )
+        jobs.append(Job(spec, tuple(range(seed, seed + plan.seeds))))
+        seed += plan.seeds
+    return jobs
+
+
+def _train(
+    jobs: Sequence[Job],
+    engines: Engines,
+    budget: Budget,
+    say: Callable[[str], None],
+    advance: Callable[[int, int], None],
+) -> list[Run]:
+    """The runs that came to their end in time, in the order of the jobs and seeds."""
+    total, done = sum((job.spec.iterations + 1) * len(job.seeds) for job in jobs), 0
+
+    def tick(iterations: int) -> None:
+        nonlocal done
+        budget.begin()
+        done += iterations
+        advance(done, total)
+
+    control = Control(advance=tick, stopped=budget.spent, say=say)
+    order = {job.spec: number for number, job in enumerate(jobs)}
+    runs = list(engines.choose(jobs[0].spec).run(jobs, control))
+    return sorted(runs, key=lambda run: (order[run.spec], run.seed))
+
+
+def harvest(question: Question, runs: Sequence[Run], budget: Budget) -> None:
+    """Offers what the runs came near, the best of them first, until it is certain or the time is up."""
+    output, taken, best = question.output, dict.fromkeys((run.spec for run in runs), 0), []
+    for run in sorted(runs, key=lambda run: run.best_validation):
+        taken[run.spec] += 1
+        if np.isfinite(run.best_validation) and taken[run.spec] <= FINISHED:
+            best.append((run.seed, [*read(run, output)]))
+    for depth in range(max((len(guesses) for _, guesses in best), default=0)):
+        for seed, guesses in best:
+            if settled(output) or budget.spent():
+                return
+            if depth < len(guesses):
+                output.read.add(seed)
+                finish(question, guesses[depth], seed)
+
+
+def read(run: Run, output: Output) -> Iterator[Floats]:
+    """Products that a network may be, the likeliest first.
+
+    Its factors are those whose weights in the NMU are above a half; or the two, three or more of the largest weights.
+    """
+    columns, hidden, _ = run.spec.sizes
+    sums, picks = np.split(run.best_weights.astype(np.float64), [columns * hidden])
+    order, likely = np.argsort(-picks, kind="stable"), max(2, int((picks > 0.5).sum()))
+    factors = (sums.reshape(hidden, columns) / output.scales)[order]
+    factors[0] *= output.scale
+    for most in sorted(range(min(2, hidden), hidden + 1), key=lambda most: abs(most - likely)):
+        yield factors[:most]
+
+
+def finish(question: Question, product: Floats, run: int) -> None:
+    """Offers the exact formulas next to a product and to what it is added to.
+
+    They are those next to the optimum that Gauss and Newton lead to from there. With fewer rows than weights, or very
+    many weights, those next to the product as it was trained are offered as well.
+    """
+    output, rest = question.output, question.rest
+    x, y = output.x, output.y
+    base = [] if question.base is None else [np.vstack([w[:1] * c, w[1:]]) for w, c in _pairs(question.base)]
+    factors = [*base, product, *([np.zeros((1, x.shape[1]))] if rest else [])]
+    intercept = 0.0 if rest and output.constants else None
+    weights = sum(w.size for w in factors)
+    starts = [refine(factors, intercept, x, y)] if weights <= MOST_WEIGHTS else []
+    if not starts or weights > len(x):
+        starts.append(Products(factors, np.ones(len(factors))))
+    for near in starts:
+        if not all(np.isfinite(w).all() for w in near.factors):
+            continue
+        snapped = {ordered(w).tobytes(): (w, far) for w, far in (snap(w) for w in near.factors if len(w) > 1)}
+        columns = _columns(x.shape[1]) if rest else []
+        name = (rest, *sorted(snapped))
+        known = output.tried.get(name)
+        formula = known or settle([*(w for w, _ in snapped.values()), *columns], x, y, intercept=intercept is not None)
+        output.tried[name] = formula
+        rounding = max((snapped[w.tobytes()][1] for w in formula.factors if w.tobytes() in snapped), default=0.0)
+        output.offer(formula, rounding, near, run)
+        if settled(output):
+            return
+        others = [] if known else [(flip(formula, x, y), 1.0), (expand(formula), rounding)]
+        if not known or rms(near(x) - y) <= EXACT * rms(y):
+            others.append((expand(near), 0.0))
+        for other, moved in others:
+            if other is not formula and other is not near:
+                other = settle([*other.factors, *columns], x, y, intercept=intercept is not None)
+                output.offer(other, moved, near, run)

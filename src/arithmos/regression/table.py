@@ -1,0 +1,107 @@
+"""Columns of a CSV file as numbers, with a word on everything that was left out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from .products import Floats
+
+SEPARATORS = ",;\t"
+LEAST_ROWS = 3
+MOSTLY = 0.5
+"""A column with more gaps than this share of the rows is left out; else the rows are in which it has gaps."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Inputs and targets.
+
+    Args:
+        names, targets: of the columns.
+        x, y: their values, `[rows, columns]`.
+        left_out: what was left out and why, a line each.
+    """
+
+    names: tuple[str, ...]
+    targets: tuple[str, ...]
+    x: Floats
+    y: Floats
+    left_out: tuple[str, ...]
+
+
+def read_table(path: str | Path, targets: Sequence[str], columns: Sequence[str] | None = None) -> Table:
+    """Reads a CSV file whose first line names its columns.
+
+    Columns of text, columns that are mostly empty and columns that are the same in every row are left out, and then
+    rows with gaps; a target of these kinds is an error, and so is a column asked for by name.
+
+    Args:
+        path: the file; values are separated by commas, semicolons or tabs.
+        targets: names of the columns to explain.
+        columns: names of those to explain them by; all others unless told.
+
+    Raises:
+        ValueError: there is nothing to learn from, and why.
+        OSError: the file cannot be read.
+    """
+    frame = _read(Path(path))
+    wanted = [*targets, *(columns or [])]
+    for name in wanted:
+        if name not in frame:
+            near = get_close_matches(name, frame.columns, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, frame.columns[:20]))}"
+            raise ValueError(f"{path} has no column {name!r}; {hint}")
+    if both := set(targets) & set(columns or []):
+        raise ValueError(f"{both.pop()!r} is both a target and a column to explain it by")
+    frame = frame[[*(columns or [str(name) for name in frame if name not in targets]), *targets]]
+    left_out = []
+    for name in frame.columns:
+        if why := _unfit(frame[name]):
+            if name in wanted:
+                raise ValueError(f"column {name!r} {why}")
+            left_out.append(f"column {name!r}, which {why}")
+            frame = frame.drop(columns=name)
+    numbers = frame.astype(np.float64).replace([np.inf, -np.inf], np.nan)
+    whole = numbers.dropna()
+    if gaps := len(numbers) - len(whole):
+        left_out.append(f"{gaps} of {len(numbers)} rows, which have gaps")
+    if len(whole) < LEAST_ROWS:
+        raise ValueError(f"{path} must have at least {LEAST_ROWS} rows without gaps, got {len(whole)}")
+    names = [name for name in whole.columns if name not in targets]
+    constant = [name for name in names if whole[name].nunique() == 1]
+    left_out += [f"column {name!r}, which is {whole[name].iloc[0]:g} in every row" for name in constant]
+    names = [name for name in names if name not in constant]
+    if not names:
+        raise ValueError(f"{path} has no column of numbers to explain {', '.join(targets)} by")
+    x, y = whole[names].to_numpy(np.float64), whole[[*targets]].to_numpy(np.float64)
+    return Table(tuple(names), tuple(targets), x, y, tuple(left_out))
+
+
+def _read(path: Path) -> pd.DataFrame:
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            head = file.readline()
+        separator = max(SEPARATORS, key=head.count)
+        frame = pd.read_csv(path, sep=separator, encoding="utf-8-sig", low_memory=False, skipinitialspace=True)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not text in UTF-8") from error
+    except pd.errors.EmptyDataError as error:
+        raise ValueError(f"{path} is empty") from error
+    except pd.errors.ParserError as error:
+        raise ValueError(f"{path} is no table: {str(error).strip()}") from error
+    return frame.rename(columns=lambda name: str(name).strip())
+
+
+def _unfit(column: "pd.Series[float]") -> str:
+    """Why a column cannot be used, or nothing."""
+    if column.isna().mean() > MOSTLY:
+        return f"is empty in {column.isna().sum()} of {len(column)} rows"
+    if pd.api.types.is_numeric_dtype(column):
+        return ""
+    numbers = pd.to_numeric(column, errors="coerce")
+    text = column[numbers.isna() & column.notna()]
+    return f"is text, such as {text.iloc[0]!r} in row {text.index[0] + 1}"
