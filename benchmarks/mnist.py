@@ -162,7 +162,7 @@ def compared(first, second):
 
 def eager():
     """One run at a time: the network as it stands, torch's Adam, no graph, no stack."""
-    for name in ("NMU", "Reference"):
+    for name in ("NMU", "ReferenceMul"):
         spec = next(spec for spec in models("mul") if spec.model.name == name)
         note("eager", model=name, **plain_loop(spec))
 
@@ -281,7 +281,7 @@ def precision(epochs=4):
     ways = {"float32": (OWN, False), "float32, ieee": ("fused ieee", False), "tf32": ("fused tf32", True)}
     chosen = []
     for spec in models("mul"):
-        if spec.model.name in ("NMU", "Reference"):
+        if spec.model.name in ("NMU", "ReferenceMul"):
             epoch = spec.task.epoch(spec.batch_size)
             short = dataclasses.replace(spec, iterations=epochs * epoch, evaluate_every=epoch)
             chosen += [(short, seed) for seed in range(10)]
@@ -289,7 +289,7 @@ def precision(epochs=4):
         set_tf32(tf32)
         made = Stack(chosen, DEVICE, Control(), convolve=PATHS[path], graph=GRAPH).train()
         set_tf32(False)
-        for model in ("NMU", "Reference"):
+        for model in ("NMU", "ReferenceMul"):
             errors = np.array([run.curve.validation[1:] for run in made if run.spec.model.name == model])
             values = {"median": np.median(errors, axis=0), "lowest": errors.min(axis=0), "highest": errors.max(axis=0)}
             shown = {name: [*map(rounded, value.tolist())] for name, value in values.items()}
@@ -352,6 +352,7 @@ def main():
     versions = f"torch {torch.__version__}, Triton {triton.__version__}, Python {platform.python_version()}"
     machine = f"{torch.cuda.get_device_name()}, {versions}, {datetime.date.today()}"
     note("machine", machine=machine)
+    set_tf32(False)
     for part in PARTS:
         if arguments.only and part.__name__ not in arguments.only.split(","):
             continue

@@ -179,7 +179,7 @@ def test_runs_of_all_models_come_to_their_end_together():
         assert run.best_step == best * run.spec.evaluate_every
         assert run.best_validation == run.curve.validation[best]
         assert run.reading.outputs.shape == run.reading.spreads.shape == (len(task.digits),)
-        assert len(run.best_weights) == {"NALU": 4, "LSTM": 16, "Reference": 0}.get(run.spec.model.name, 2)
+        assert len(run.best_weights) == {"NALU": 4, "LSTM": 16, "ReferenceMul": 0}.get(run.spec.model.name, 2)
     alone = next(digits.run([Job(specs[1], (1,))], Control(), CPU))
     beside = next(run for run in made if (run.spec.id, run.seed) == (alone.spec.id, 1))
     np.testing.assert_allclose(alone.curve.validation, beside.curve.validation, rtol=1e-3)

@@ -39,7 +39,9 @@ def run(jobs: Sequence[Job], control: Control, device: torch.device, *, stack: i
         for start in range(0, len(chosen), most):
             if control.stopped():
                 return
-            yield from _train(chosen[start : start + most], states, control, device)
+            wanted = [(spec, seed) for spec, seed in chosen[start : start + most] if control.wanted(spec, seed)]
+            if wanted:
+                yield from _train(wanted, states, control, device)
 
 
 def fastest(device: torch.device) -> Convolution:
@@ -59,9 +61,13 @@ def _train(
     control: Control,
     device: torch.device,
 ) -> list[Run]:
-    cuda = device.type == "cuda"
-    stack = Stack(runs, device, control, convolve=fastest(device), graph=cuda)
+    stack = Stack(runs, device, control, convolve=fastest(device), graph=device.type == "cuda")
     suspended = [state for spec, seed in runs if (state := states.pop((spec.id, seed))) is not None]
     if suspended:
         stack.resume(suspended)
-    return stack.train()
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")  # TF32 is no float32
+    try:
+        return stack.train()
+    finally:
+        torch.set_float32_matmul_precision(before)

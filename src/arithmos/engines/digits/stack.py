@@ -178,10 +178,9 @@ class Stack:
 
     def _strength(self, schedule: SparsitySchedule) -> Tensor:
         """Of the sparsity loss; the first iteration is step 1 to the schedule."""
-        step = self._clock + 1
-        ramp = schedule.strength * (step - schedule.start) / (schedule.end - schedule.start or 1.0)
-        strength = torch.where(step >= schedule.end, schedule.strength, ramp.clamp(min=0.0))
-        return strength.float()
+        above, width = self._clock + 1 - schedule.start, schedule.end - schedule.start
+        ramp = schedule.strength * above / width if width else schedule.strength * (above >= 0).double()
+        return ramp.clamp(0.0, schedule.strength).float()
 
     def _iteration(self) -> None:
         self.optimizer.zero_grad()
