@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.ranges import NAC_RANGES
 
 from arithmos.theory import (
     Moments,
@@ -20,23 +21,6 @@ from arithmos.theory import (
 )
 
 N = 1_000_000
-
-PUBLISHED_RANGES = {
-    (4, 2): 5.42551,
-    (2, 1): 9.47141,
-    (3, 1): 9.47141,
-    (4, 1): 9.47141,
-    (100, 2): 0.50391,
-    (5, 1): 5.42551,
-    (6, 1): 4.02409,
-    (8, 1): 2.82344,
-    (10, 1): 2.26047,
-    (10, 2): 2.07425,
-    (25, 2): 1.09883,
-    (50, 2): 0.73328,
-    (200, 2): 0.35131,
-    (300, 2): 0.28550,
-}
 
 
 def sigmoid(x):
@@ -91,7 +75,7 @@ class TestNACWeight:
 
 
 class TestNACRange:
-    @pytest.mark.parametrize(("fans", "r"), PUBLISHED_RANGES.items(), ids=str)
+    @pytest.mark.parametrize(("fans", "r"), NAC_RANGES.items(), ids=str)
     def test_published_values(self, fans, r):
         assert round(nac_range(*fans), 5) == r
 
