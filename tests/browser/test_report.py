@@ -113,6 +113,7 @@ def test_every_item_is_drawn_once_it_is_in_view(visit):
 
 def test_the_legend_selects(desk):
     figure = drawn(desk, "regularizer-mul")
+    assert figure.get_attribute("aria-label").startswith("Strength of the sparsity regularizer, NMU on ×")
     assert picked(figure, "model") == []
     figure.locator(".role-legend-symbol path").first.click(force=True)
     assert picked(figure, "model") == ["NMU"]
@@ -168,21 +169,21 @@ def test_downloads(desk, kind):
     assert "verdict" in rows[0]
 
 
-def test_printing_shows_all(visit):
-    page = visit()
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    page.wait_for_function("[...document.querySelectorAll('[data-chart]')].every(holder => holder.view)")
-    page.emulate_media(media="print")
-    assert page.locator("details:not([open])").count() == 0
-    assert page.locator("nav").is_hidden()
-    assert page.locator("#hidden-size table").is_visible()
+def test_printing_shows_all(desk):
+    assert not desk.locator("#subset table").is_visible()
+    desk.evaluate("dispatchEvent(new Event('beforeprint'))")
+    desk.wait_for_function("[...document.querySelectorAll('[data-chart]')].every(holder => holder.view)")
+    desk.emulate_media(media="print")
+    assert desk.locator("details:not([open])").count() == 0
+    assert desk.locator("nav").is_hidden()
+    assert desk.locator("#subset table").is_visible()
 
 
 @pytest.mark.parametrize(("name", "viewport", "scheme"), [("desktop", DESKTOP, "light"), ("phone", PHONE, "dark")])
 def test_the_page_is_no_wider_than_the_screen(visit, request, tmp_path, name, viewport, scheme):
     """And looks well: with --golden screenshots go to docs/, where the README shows them."""
     page = visit(viewport, scheme)
-    for figure in ("table-1", "table-2", "hidden-size", "gate", "loss-surface"):
+    for figure in ("table-2", "hidden-size", "gate", "loss-surface"):
         drawn(page, figure)
     page.locator("#runs").scroll_into_view_if_needed()
     page.locator("#run-weights svg").wait_for()
@@ -195,17 +196,18 @@ def test_the_page_is_no_wider_than_the_screen(visit, request, tmp_path, name, vi
 
 def test_accessibility(visit):
     axe = resources.files(pytest.importorskip("axe_core_python")).joinpath("axe.min.js").read_text(encoding="utf-8")
-    page = visit()
-    for name in ("table-1", "hidden-size"):
+    page, whole = visit(), ("table-1", "gate", "regularizer-mul")
+    for name in whole:
         drawn(page, name)
     page.locator("#runs").scroll_into_view_if_needed()
     page.locator("#run-weights svg").wait_for()
     page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
+    # Rows and marks are alike in all items, and there are twenty thousand of them.
+    alike = [f"#{name} tbody, #{name} svg" for name in (*EXPERIMENTS, *SURFACES) if name not in whole]
+    page.evaluate("alike => document.querySelectorAll(alike).forEach(part => part.remove())", ", ".join(alike))
     page.evaluate(axe)
-    alike = [[f"#{name} table"] for name in EXPERIMENTS if name not in ("table-1", "gate")]
     for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):  # all else is the same in the dark
         page.emulate_media(color_scheme=scheme)
-        asked = [{"exclude": alike}, {"resultTypes": ["violations"], **rules}]
-        found = page.evaluate("([where, how]) => axe.run(where, how)", asked)["violations"]
-        hard = [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
-        assert hard == [], scheme
+        options = {"resultTypes": ["violations"], **rules}
+        found = page.evaluate("options => axe.run(options)", options)["violations"]
+        assert [f"{one['id']}: {one['nodes'][0]['html']}" for one in found] == [], scheme

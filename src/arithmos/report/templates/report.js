@@ -17,6 +17,7 @@ function stacked(spec) {
 }
 
 async function draw(holder, spec) {
+  const { role, ariaLabel } = holder; // which Vega would put its own name in place of
   const result = await vegaEmbed(holder, phone.matches ? stacked(spec) : spec, {
     mode: "vega-lite",
     renderer: "svg", // takes its colors from the page, light or dark
@@ -25,6 +26,7 @@ async function draw(holder, spec) {
     tooltip: { disableDefaultStyle: true },
     logLevel: 1, // errors; a layer without data is none
   });
+  Object.assign(holder, { role, ariaLabel, ariaRoleDescription: null });
   holder.querySelector("svg").ariaHidden = "true"; // the holder has a label, and a table says what is in the figure
   holder.view = result.view;
 }
