@@ -16,7 +16,7 @@ from .engines import ENGINES, Engines
 from .experiments import FIGURES, SUFFIX, Experiment, Surface, to_toml
 from .progress import Downloads, Watch, duration
 from .report import claims as decide_claims
-from .report import listing, render, render_claims, render_verdicts, summarize, verdicts
+from .report import judges, listing, render, render_claims, render_judges, render_verdicts, summarize, verdicts
 from .report.formula import formula_page
 from .report.grid import FORMATS
 from .report.run import run_page, spec_page
@@ -271,6 +271,20 @@ def claims(claims: Sequence[str], criterion: Any, store: Path, format: Any) -> N
     with asked():
         frame = decide_claims(Store(store), claims or None, criterion=criterion)
     click.echo(render_claims(frame, format))
+
+
+@main.command("judges", epilog="arithmos judges\narithmos judges table-2 --format markdown")
+@click.argument("experiments", nargs=-1, metavar="[EXPERIMENT…]")
+@judged_by
+@stored
+@formatted
+def judges_(experiments: Sequence[str], criterion: Any, store: Path, format: Any) -> None:
+    """Compare the paper's judge with the exact one.
+
+    Runs may be solved and not the task's formula once their weights are rounded, or the other way round.
+    """
+    parts = pick(experiments, None, None) if experiments else None
+    click.echo(render_judges(judges(Store(store), parts, criterion=criterion), format))
 
 
 @main.command(epilog="arithmos report\narithmos report --store results -o report.html --criterion corrected")

@@ -17,7 +17,7 @@ def test_a_finding_is_about_something_in_the_catalogue(found):
             "measure": measure,
         }
         for spec, at in places(experiment)
-        for measure in COMPARISONS
+        for measure in (*COMPARISONS, "exact_rate")
     ]
     assert any(map(found.concerns, cells))
     assert found.text.endswith(".")

@@ -100,11 +100,22 @@ def test_hardly_any_runs(store, experiment, length, n, k):
     chart = draw(summarize(store, part), part)
     assert compiled(chart)["marks"]
     ours = [row for row in rows(chart) if row.get("source") == "ours"]
-    assert len(ours) == (0 if n == 0 else 4 * (1 + 2 * (k > 0 and bool(part.axis))))
+    marks = 1 + 2 * (k > 0) if part.axis else 2  # a table has a tick for the exact ones
+    assert len(ours) == (0 if n == 0 else 4 * marks)
     texts = [mark.get("text") for mark in find(vega_lite(chart), "mark") if isinstance(mark, dict)]
     empty = part.axis and not part.published and k == 0
     assert texts.count("no run is solved") == (2 if empty else 0)
     assert texts.count("no runs") == (1 if empty and n == 0 else 0)
+
+
+def test_ticks_are_the_exact_ones(store):
+    store.append(runs(TABLE.specs[0], 4, 2))
+    frame = summarize(store, TABLE).assign(exact_rate=0.75, exact=3, seen=4)
+    chart = vega_lite(figures.success(frame, TABLE))
+    [tick, *_] = [part for part in next(find(chart, "layer")) if part["mark"]["type"] == "tick"]
+    assert {tip["title"] for tip in tick["encoding"]["tooltip"]} >= {"Exact", "Runs"}
+    assert "3 of 4 exact" in json.dumps(chart)
+    assert "Tick: rounded, the task's formula." in chart["title"]["subtitle"]
 
 
 def test_all_panels_have_the_whole_axis(store):

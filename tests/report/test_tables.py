@@ -104,7 +104,7 @@ def test_html_is_well_formed(store):
     tags = Tags()
     tags.feed(render(summarize(store, TABLE), TABLE, "html"))
     assert tags.open == []
-    assert set(tags.rows) == {10}
+    assert set(tags.rows) == {11}
 
 
 def test_foreign_words_are_escaped():

@@ -2,6 +2,8 @@
 
 from .claim import claims as claims
 from .claim import render_claims as render_claims
+from .judges import judges as judges
+from .judges import render_judges as render_judges
 from .summary import summarize as summarize
 from .tables import render as render
 from .verdict import verdicts as verdicts

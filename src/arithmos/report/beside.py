@@ -17,7 +17,7 @@ from .verdict_tables import MEASURES, number
 Row = Mapping[str, Any]
 
 ALWAYS = ("success_rate", "solved_at_median", "solved_at_mean", "sparsity_mean")
-"""Measures of every cell; gates are shown where they were published."""
+"""Measures of every cell; gates are shown where they were published, and the exact judge where it has judged."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,13 @@ def beside(frame: pd.DataFrame, verdicts: pd.DataFrame, experiment: Experiment) 
     """
     axis = experiment.axis
     judged = {(row["model"], row["operation"], row["at"], row["measure"]): row for row in _rows(verdicts)}
-    measures = [*ALWAYS, *[name for name in dict.fromkeys(verdicts["measure"]) if name not in ALWAYS]]
+    exact = ["exact_rate"] if frame["seen"].any() else []
+    measures = [
+        ALWAYS[0],
+        *exact,
+        *ALWAYS[1:],
+        *[name for name in dict.fromkeys(verdicts["measure"]) if name not in ALWAYS],
+    ]
 
     def line(row: Row) -> Line:
         place = row[axis] if axis else ""

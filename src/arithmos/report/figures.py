@@ -36,6 +36,7 @@ class Measure:
 
 
 SUCCESS = Measure("success_rate", "Success rate", ".1%", "format(datum.value, '.0%')")
+EXACT = Measure("exact_rate", "Exact", ".1%", "format(datum.value, '.0%')")
 SOLVED_AT = Measure("solved_at_mean", "Solved at iteration step", ",.0f", "format(datum.value, '~s')")
 SPARSITY = Measure("sparsity_mean", "Sparsity error", ".3g", "format(datum.value, '~g')")
 
@@ -127,6 +128,9 @@ def _rates(part: pd.DataFrame, frame: pd.DataFrame, picked: alt.Parameter) -> al
                 x=x, shape=shape(frame, None), tooltip=_tooltip(SUCCESS), **places
             ),
         ]
+        if ours and (exact := [*_points(part, EXACT.column, source)]):
+            ticks = alt.Chart(pd.DataFrame(exact, columns=COLUMNS)).mark_tick(thickness=2, size=11)
+            layers.append(ticks.encode(x=x, tooltip=_tooltip(EXACT), **places))
     title = panel_title(symbol(next(iter(part["operation"]))))
     return layer(*layers, width=190, height=alt.Step(11 if len(sources) > 1 else 16), title=title)
 
@@ -186,9 +190,9 @@ def stack(*charts: Any) -> alt.VConcatChart:
 
 def _points(frame: pd.DataFrame, column: str, source: str, axis: str = "") -> Iterator[Row]:
     """A row a point, where there is one: its value, its bounds if it has some, and the runs behind it."""
-    prefix = "published_" if source == "published" else ""
-    place = [axis] if axis else []
-    names = ["operation", "label", *place, column, f"{column}_low", f"{column}_high", f"{prefix}k", f"{prefix}n"]
+    prefix, place = "published_" if source == "published" else "", [axis] if axis else []
+    k, n, counted = ("exact", "seen", "exact") if column == EXACT.column else (f"{prefix}k", f"{prefix}n", "solved")
+    names = ["operation", "label", *place, column, f"{column}_low", f"{column}_high", k, n]
     for operation, label, *at, value, low, high, k, n in frame[names].itertuples(index=False, name=None):
         if math.isfinite(value):
             yield {
@@ -199,7 +203,7 @@ def _points(frame: pd.DataFrame, column: str, source: str, axis: str = "") -> It
                 "slot": f"{label}, {source}",
                 "value": value,
                 **({"low": low, "high": high} if math.isfinite(low) and math.isfinite(high) else {}),
-                "runs": f"{k} of {n} solved",
+                "runs": f"{k} of {n} {counted}",
             }
 
 
@@ -264,6 +268,7 @@ def _titled(chart: Chart, frame: pd.DataFrame, experiment: Experiment) -> Chart:
     heading = f"{experiment.item}: {experiment.title}" if experiment.item else experiment.title
     published = "published_n" in frame or "published" in set(frame.get("source", ()))
     note = "Filled: ours, with 95 % intervals. Hollow: published." if published else "With 95 % intervals."
-    subtitle = note if experiment.axis else f"Success rate. {note}"
+    exact = " Tick: rounded, the task's formula." if "seen" in frame and frame["seen"].any() else ""
+    subtitle = note if experiment.axis else f"Success rate. {note}{exact}"
     chart.title, chart.description = alt.Title(experiment.title, subtitle=subtitle), heading
     return chart

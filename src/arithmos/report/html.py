@@ -23,6 +23,7 @@ from .claim import claims_of
 from .draw import chart_of, draw, vega_lite
 from .embedded import script_json, shortened
 from .judged import Cells, Criterion, judged
+from .judges import disagreements, judges_of
 from .made import catalogue, made, others
 from .madsen2020 import CLAIMS
 from .readings import SIDES, reads
@@ -117,12 +118,14 @@ def _contents(store: Store, criterion: Criterion) -> dict[str, Any]:
     summaries = {name: summary_of(cells, experiment) for name, experiment in EXPERIMENTS.items()}
     verdicts = verdicts_of(cells, EXPERIMENTS.values())
     claims, foreign = claims_of(cells, CLAIMS.values()), others(store, criterion)
+    judges = judges_of(cells, EXPERIMENTS.values())
     with debug_mode(False):  # Altair checks every value against a schema otherwise
         sections = [_section(experiment, summaries, verdicts, cells, store) for experiment in EXPERIMENTS.values()]
         sections += [_surface(surface) for surface in SURFACES.values()]
         runs = _portraits(store, criterion, sections, foreign)
     whole = pd.concat([frame.assign(experiment=name) for name, frame in summaries.items()])
-    tables = {"verdicts": verdicts, "summaries": whole, "claims": claims, "specs": catalogue(), "other-runs": foreign}
+    tables = {"verdicts": verdicts, "summaries": whole, "claims": claims, "judges": judges}
+    tables |= {"specs": catalogue(), "other-runs": foreign}
     return {
         "store": store.summary(),
         "counted": _counted(summaries.values()),
@@ -130,6 +133,8 @@ def _contents(store: Store, criterion: Criterion) -> dict[str, Any]:
         "matrix": _records(matrix(verdicts)),
         "differing": _records(verdicts[verdicts["verdict"] == "differs"]),
         "claims": _records(claims),
+        "judged_exactly": int(judges["runs"].sum()),
+        "judges": _records(disagreements(judges)),
         "sections": sections,
         "runs": runs,
         "each": EACH,

@@ -38,9 +38,9 @@ class Judged:
         solved_at: when each solved run was first below the threshold.
         sparsity: sparsity error of each solved run that has one.
         gate_solved, gate_unsolved: gate of each run, solved or not; of networks without a gate, none.
-        seen: how many the exact judge has seen.
-        exact: how many of those are the task's formula once their weights are rounded.
-        exact_solved: how many of those are solved.
+        seen, seen_solved: how many the exact judge has seen, and how many of those are solved.
+        exact, exact_solved: how many of those are the task's formula once their weights are rounded.
+        exact_sparsity: sparsity error of each of these, which says how far its weights were moved.
         threshold: test error below which they are solved, where reference runs say so; NaN elsewhere.
         note: what that rests on.
         rises: of each solved run on sequences of digits, by how much its cell is given more from a digit to the next.
@@ -55,8 +55,10 @@ class Judged:
     gate_solved: Floats = field(default_factory=_none)
     gate_unsolved: Floats = field(default_factory=_none)
     seen: int = 0
+    seen_solved: int = 0
     exact: int = 0
     exact_solved: int = 0
+    exact_sparsity: Floats = field(default_factory=_none)
     threshold: float = math.nan
     note: str = ""
     rises: Floats = field(default_factory=_none)
@@ -70,6 +72,11 @@ class Judged:
     def success_rate(self) -> Interval:
         """Share of solved runs."""
         return statistics.wilson(self.k, self.n)
+
+    @cached_property
+    def exact_rate(self) -> Interval:
+        """Share of exact runs among those that the exact judge has seen."""
+        return statistics.wilson(self.exact, self.seen)
 
     @cached_property
     def solved_at_median(self) -> Interval:
@@ -196,8 +203,10 @@ def _cell(
         gate_solved=_finite(gate[solved]),
         gate_unsolved=_finite(gate[~solved]),
         seen=_finite(exact).size,  # NaN if not judged
+        seen_solved=_finite(exact[solved]).size,
         exact=int((exact == 1).sum()),
         exact_solved=int((exact[solved] == 1).sum()),
+        exact_sparsity=_finite(sparsity[exact == 1]),
     )
 
 

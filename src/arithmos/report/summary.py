@@ -27,7 +27,8 @@ def summarize(store: Store, experiment: Experiment, *, criterion: Criterion = "r
     are not mixed in. What the runs cannot tell is NaN.
 
     `operation`, `model`, `label`, the experiment's axis if it has one, `spec_id`, `engine`, `criterion`; `n` runs, `k`
-    of them solved, `ended_early` of them cut by NaN. Then, each with its bounds `_low` and `_high`: `success_rate`,
+    of them solved, `ended_early` of them cut by NaN; `seen` of them by the exact judge, and `exact` of these the task's
+    formula once their weights are rounded. Then, each with its bounds `_low` and `_high`: `success_rate`, `exact_rate`,
     `solved_at_median`, `solved_at_mean`, `sparsity_mean`, and the last two by the estimators behind the printed
     numbers, `solved_at_mean_released` and `sparsity_mean_released`.
 
@@ -53,7 +54,14 @@ def summary_of(cells: Cells, experiment: Experiment) -> pd.DataFrame:
             row |= _beside(cell, printed.get(cell_key(row, experiment.axis), {}))
         rows.append(row)
     frame = pd.DataFrame(rows)
-    counts = ["n", "k", "ended_early", *[name for name in ("published_n", "published_k") if name in frame]]
+    counts = [
+        "n",
+        "k",
+        "ended_early",
+        "seen",
+        "exact",
+        *[name for name in ("published_n", "published_k") if name in frame],
+    ]
     return frame.astype(dict.fromkeys(counts, "Int64"))
 
 
@@ -65,9 +73,11 @@ def describe(spec: Spec, axis: str, at: Place) -> dict[str, Any]:
 
 def _measure(cell: Judged) -> dict[str, Any]:
     counts = {"engine": cell.engine, "n": cell.n, "k": cell.k, "ended_early": cell.ended_early}
+    counts |= {"seen": cell.seen, "exact": cell.exact}
     counts |= {"threshold": cell.threshold, "note": cell.note} if cell.note else {}
     return counts | {
         **_columns("success_rate", cell.success_rate),
+        **_columns("exact_rate", cell.exact_rate),
         **_columns("solved_at_median", cell.solved_at_median),
         **_columns("solved_at_mean", cell.solved_at_mean),
         **_columns("solved_at_mean_released", cell.solved_at_mean_released),

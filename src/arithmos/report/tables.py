@@ -22,6 +22,10 @@ _CRITERIA = {
     "the published ones are not, so compare them with criterion released.",
 }
 
+EXACT = (
+    "Exact: the network of the best record, its weights rounded, is the task's formula, however far they were moved."
+)
+
 
 def render(frame: pd.DataFrame, experiment: Experiment, format: Format = "text") -> str:
     """A summary as text, Markdown, LaTeX (booktabs), HTML or JSON.
@@ -40,10 +44,14 @@ def grid(frame: pd.DataFrame, experiment: Experiment) -> Grid:
     compared = "published_n" in frame
     header = ["Op", "Model", *([experiment.axis.replace("_", " ").capitalize()] if experiment.axis else [])]
     header += ["Threshold"] if "threshold" in frame else []
-    header += ["Source", "Runs", "Success rate", "Solved at, median", "Solved at, mean", "Sparsity error"]
+    header += ["Source", "Runs", "Success rate", *(["Exact"] if _exact(rows) else [])]
+    header += ["Solved at, median", "Solved at, mean", "Sparsity error"]
     header += ["p", "Median agrees"] if compared else []
     together = "model" if experiment.axis else "operation"
-    groups = [_group(list(group), experiment, compared) for _, group in groupby(rows, key=lambda row: row[together])]
+    exact = _exact(rows)
+    groups = [
+        _group(list(group), experiment, compared, exact) for _, group in groupby(rows, key=lambda row: row[together])
+    ]
     title = f"{experiment.item}: {experiment.title}" if experiment.item else experiment.title
     notes = _notes(rows, compared)
     if rows and not any(row["n"] or isinstance(row.get("note"), str) for row in rows):
@@ -51,10 +59,16 @@ def grid(frame: pd.DataFrame, experiment: Experiment) -> Grid:
     return Grid(title, header, groups, notes)
 
 
-def _group(rows: Sequence[Row], experiment: Experiment, compared: bool) -> list[list[Cell]]:
+def _exact(rows: Sequence[Row]) -> bool:
+    """Whether there is anything that the exact judge has seen."""
+    return any(row["seen"] for row in rows)
+
+
+def _group(rows: Sequence[Row], experiment: Experiment, compared: bool, exact: bool) -> list[list[Cell]]:
     """Rows of one operation, or of one curve: ours, each with the published one below it."""
     kind = _KINDS[rows[0]["criterion"]]
-    ours = _measured(rows, "success_rate", "solved_at_median", f"solved_at_mean{kind}", f"sparsity_mean{kind}")
+    rates = ["success_rate", *(["exact_rate"] if exact else [])]
+    ours = _measured(rows, *rates, "solved_at_median", f"solved_at_mean{kind}", f"sparsity_mean{kind}")
     printed = _measured(rows, *(f"published_{name}" for name in _MEASURES)) if compared else ours
     lines = []
     for row, mine, theirs in zip(rows, ours, printed, strict=True):
@@ -65,6 +79,7 @@ def _group(rows: Sequence[Row], experiment: Experiment, compared: bool) -> list[
         lines.append([*names, *made, *mine, *(_comparison(row) if compared else [])])
         if compared and not pd.isna(row["published_n"]):
             made = [Cell("published"), Cell(str(row["published_n"]))]
+            theirs = (theirs[0], *([Cell()] if exact else []), *theirs[1:])
             lines.append([*[Cell()] * len(names), *made, *theirs, Cell(), Cell()])
     return lines
 
@@ -74,8 +89,8 @@ def _measured(rows: Sequence[Row], *names: str) -> list[tuple[Cell, ...]]:
 
 
 def _column(rows: Sequence[Row], name: str) -> list[Cell]:
-    """One measure of the rows, its best values marked: the highest success rate, the lowest of the rest."""
-    success = name.endswith("success_rate")
+    """One measure of the rows, its best values marked: the highest rate, the lowest of the rest."""
+    success = name.endswith("_rate")
     write, best = (percent, max) if success else (scientific, min)
     known = [row[name] for row in rows if not math.isnan(row[name])]
     target = write(best(known)) if len(rows) > 1 and known and not (success and best(known) == 0) else None
@@ -112,6 +127,8 @@ def _comparison(row: Row) -> list[Cell]:
 
 def _notes(rows: Sequence[Row], compared: bool) -> list[str]:
     notes = [_CRITERIA[rows[0]["criterion"]]] if rows else []
+    if _exact(rows):
+        notes.append(EXACT)
     if compared:
         notes.append(
             "p: Fisher's exact test of the success rates. Median agrees: the published median lies within the 99 % "

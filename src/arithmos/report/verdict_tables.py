@@ -14,6 +14,7 @@ from .verdict import WORDS, matrix
 
 MEASURES = {
     "success_rate": ("Success rate", percent),
+    "exact_rate": ("Exact", percent),
     "solved_at_median": ("Solved at, median", scientific),
     "solved_at_mean": ("Solved at, mean", scientific),
     "sparsity_mean": ("Sparsity error", scientific),
