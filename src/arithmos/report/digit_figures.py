@@ -48,7 +48,7 @@ def _panel(frame: pd.DataFrame, unit: str, picked: alt.Parameter) -> alt.VConcat
     lines = base.transform_filter(alt.datum.kind == "digit").mark_line(strokeWidth=1.2, point=dict(size=14))
     right = alt.Chart(pd.DataFrame({"at": DIGITS, "value": range(10)}))
     dotted = right.mark_line(color=INK, strokeDash=[1, 3], strokeOpacity=0.7).encode(x=digit, y=number)
-    above = alt.layer(dotted, lines.encode(x=digit, y=number, detail="seed:N"))
+    above = alt.layer(lines.encode(x=digit, y=number, detail="seed:N"), dotted)  # first what has labels to pick
     below = (
         base.transform_filter(alt.datum.kind == "weight")
         .mark_point(filled=True, size=36)
