@@ -26,10 +26,11 @@ def readings(store: Store, experiment: Experiment) -> pd.DataFrame:
         store: where the runs are.
         experiment: what they are of, its cells with one weight for the image and one for the state.
     """
+    stored = store.load(specs=experiment.specs, columns=["digits", "digit_outputs", "best_weights"])
     rows = []
     for spec in experiment.specs:
         about = {"unit": spec.model.layers[0].record.label, "label": SIDES[spec.model.inputs.strength > 0]}
-        runs = store.load(specs=[spec], columns=["digits", "digit_outputs", "best_weights"])
+        runs = stored[stored["spec_id"] == spec.id]
         engine = runs["engine"].value_counts().idxmax() if len(runs) else ""
         runs = runs[(runs["engine"] == engine) & runs["seed"].between(0, experiment.seeds - 1)]
         for seed, digits, outputs, weights in zip(
