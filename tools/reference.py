@@ -113,13 +113,16 @@ def _mathml(latex: str, display: str) -> str:
     return f"<div>{made}</div>" if display == "block" else made
 
 
-class Mathematics(Extension):
-    """Makes the mathematics of docstrings readable in HTML."""
+class Docstrings(Extension):
+    """Makes HTML of docstrings that are written to be read in a terminal."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         """Rewrite the docstring of an object."""
         if obj.docstring:
-            obj.docstring.value = mathematics(obj.docstring.value)
+            text = re.sub(
+                r"^Example:$", "Examples:", obj.docstring.value, flags=re.MULTILINE
+            )  # as mkdocstrings spells it
+            obj.docstring.value = mathematics(text)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -134,3 +137,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, text in pages().items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Give the search dialog of the theme the name that it lacks."""
+    return output.replace(
+        'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
+    )
