@@ -18,8 +18,6 @@ CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 
 ROOT = Path(__file__).parents[2]
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-FLAGS += ["--disable-component-update", "--disable-sync"]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -35,14 +33,6 @@ def report(tmp_path_factory):
         store.append([make_run(spec, seed, "cpu") for specs in cells for spec in specs for seed in range(6)])
         store.append([make_run(make_spec(), 0)])
     return html.write(folder / "report.html", store)
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")
