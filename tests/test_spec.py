@@ -167,11 +167,12 @@ def test_numbers_of_numpy_are_plain_numbers():
         ("NMU", (("int", "paper"),), "an option of NMU must be one of init, project, clip, got 'int'; did you mean"),
         ("NMU", (("clip", "no"),), "option 'clip' of NMU must be like True, got 'no'"),
         ("NMU", "init", "options must be a list of pairs, got 'init'"),
-        ("own.py:Own", (("x", np.nan),), "option 'x' must be a finite number, got nan"),
+        (as_unit(NAU), (("x", np.nan),), "option 'x' must be a finite number, got nan"),
+        ("none.py:Own", (), "unit 'none.py:Own': there is no file 'none.py'"),
     ],
 )
 def test_impossible_layers_are_refused_by_name(unit, options, message):
-    with pytest.raises((ValueError, KeyError), match=message):
+    with pytest.raises((ValueError, KeyError, FileNotFoundError), match=message):
         Layer(unit, options)
 
 
@@ -189,5 +190,5 @@ def test_impossible_optimizers_and_models_are_refused_by_name():
         Adam(lr=0)
     with pytest.raises(ValueError, match="beta2 must be at least 0 and below 1, got 1"):
         Adam(beta2=1)
-    with pytest.raises(ValueError, match="model 'x' must have at least one layer, got none"):
+    with pytest.raises(ValueError, match="layers of model 'x' must be at least one, got none"):
         Model("x", ())

@@ -21,7 +21,7 @@ def checked(unit: str | Unit, options: object) -> Options:
         Traceback (most recent call last):
         ValueError: an option of NMU must be one of init, project, clip, got 'int'; did you mean 'init'?
     """
-    if not options:
+    if isinstance(options, tuple | list) and not options:
         return ()
     known = _defaults(unit) if isinstance(unit, str) and unit in CELLS else None
     plain: dict[str, Plain] = {}

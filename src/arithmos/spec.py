@@ -47,8 +47,9 @@ class Layer:
     options: tuple[tuple[str, Plain], ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.unit, Unit) and ":" not in _checks.text("unit", self.unit):
-            _ = self.record  # an unknown name is an error here, not in the middle of a campaign
+        if not isinstance(self.unit, Unit):
+            _checks.text("unit", self.unit)
+            _ = self.record  # what is not there is an error here, not in the middle of a campaign
         object.__setattr__(self, "options", checked(self.unit, self.options))
 
     @property
@@ -105,7 +106,7 @@ def load_unit(name: str) -> Unit:
     sys.modules[module.__name__] = module  # where inspect and pickle look for its classes
     try:
         module_spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"unit {name!r}: {path!r} does not load: {type(error).__name__}: {error}") from error
     found = getattr(module, attribute, None)
     if isinstance(found, Unit):
@@ -137,7 +138,8 @@ class InputRegularizer:
     logs: bool = True
 
     def __post_init__(self) -> None:
-        if _checks.number("strength", self.strength) < 0:
+        object.__setattr__(self, "strength", _checks.number("strength", self.strength))
+        if self.strength < 0:
             raise ValueError(f"strength must not be negative, got {self.strength}")
         if not isinstance(self.logs, bool):
             raise ValueError(f"logs must be True or False, got {_checks.shown(self.logs)}")
@@ -166,12 +168,13 @@ class Model:
         if not isinstance(self.layers, tuple) or not all(isinstance(layer, Layer) for layer in self.layers):
             raise ValueError(f"layers must be a tuple of Layer, got {_checks.shown(self.layers)}")
         if not self.layers:
-            raise ValueError(f"model {self.name!r} must have at least one layer, got none")
+            raise ValueError(f"layers of model {self.name!r} must be at least one, got none")
         if not isinstance(self.schedule, SparsitySchedule):
             raise ValueError(f"schedule must be a SparsitySchedule, got {_checks.shown(self.schedule)}")
         if not isinstance(self.inputs, InputRegularizer):
             raise ValueError(f"inputs must be an InputRegularizer, got {_checks.shown(self.inputs)}")
-        object.__setattr__(self, "label", _checks.text("label", self.label) if self.label else self.name)
+        unnamed = isinstance(self.label, str) and not self.label
+        object.__setattr__(self, "label", self.name if unnamed else _checks.text("label", self.label))
 
     def with_options(self, **options: Plain) -> "Model":
         """The same model with these options on every layer, as an ablation has it."""
@@ -289,12 +292,14 @@ class Spec:
         if isinstance(self.task, DigitSequences):
             self._check_cell()
         elif self.model.inputs.strength:
-            raise ValueError(f"inputs of {self.model.name!r} can be regularized on sequences of digits only")
+            raise ValueError(
+                f"inputs of {self.model.name!r} can be regularized on sequences of digits only; strength must be 0"
+            )
 
     def _check_cell(self) -> None:
         if len(self.model.layers) != 1:
             raise ValueError(
-                f"model {self.model.name!r} must be one layer, the cell of a sequence, got {len(self.model.layers)}"
+                f"layers of model {self.model.name!r} must be one, the cell of a sequence, got {len(self.model.layers)}"
             )
         if self.model.inputs.strength and not isinstance(self.parts[0], Leaf):
             raise ValueError(f"the inputs of {self.model.name!r} have no regularizer; strength must be 0")

@@ -192,7 +192,8 @@ def test_rows_and_units_lie_beside_the_file(tmp_path):
         (f"seeds = {'9' * 5000}", "own.toml is no TOML"),
         ("", "own.toml: models is missing"),
         ('models = "NMU"', "own.toml: task is missing"),
-        ('models = "NMU"\ntask = {}', "task.operation is missing"),
+        ('models = "NMU"\ntask = {}', "task.operation is missing, and so are rows and digits"),
+        (MINIMAL + "task.targets = 2", "task.targets is for a task with the key rows"),
         (MINIMAL + "sedes = 3", "sedes is unknown; did you mean 'seeds'?; known are title, seeds"),
         (MINIMAL + 'name = "x"', "name is unknown"),
         (MINIMAL + "task.inputsize = 3", "task.inputsize is unknown; did you mean 'input_size'?"),
@@ -277,7 +278,7 @@ def test_what_is_wrong_is_named(text, message, read):
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("a.csv", b"", "is no table of numbers: it is empty"),
+        ("a.csv", b"", "is no table of numbers: it has no rows"),
         ("a.csv", b"1,2\n3,x\n", "could not convert string 'x'"),
         ("a.csv", b"1,2\n3\n", "number of columns changed"),
         ("a.csv", b"1,2\n3,nan\n" * 5, "targets must be finite, got nan"),

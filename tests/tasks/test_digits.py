@@ -136,7 +136,7 @@ def test_a_cell_is_one_layer_and_its_inputs_may_be_regularized():
     spec = EXPERIMENTS["mnist-product"].specs[-1]
     nalu = EXPERIMENTS["mnist-product"].specs[-2].model
     two = dataclasses.replace(spec.model, layers=spec.model.layers * 2)
-    with pytest.raises(ValueError, match="model 'NMU' must be one layer, the cell of a sequence, got 2"):
+    with pytest.raises(ValueError, match="model 'NMU' must be one, the cell of a sequence, got 2"):
         dataclasses.replace(spec, model=two)
     with pytest.raises(ValueError, match="the inputs of 'NALU' have no regularizer; strength must be 0"):
         dataclasses.replace(spec, model=dataclasses.replace(nalu, inputs=InputRegularizer(1.0)))

@@ -23,7 +23,7 @@ def read_table(path: str | Path) -> NDArray[np.floating[Any] | np.integer[Any]]:
         raise FileNotFoundError(f"there is no file {str(path)!r}")
     try:
         table = _csv(path) if path.suffix.lower() == ".csv" else np.lib.format.open_memmap(path, mode="r")
-    except (ValueError, EOFError, OverflowError) as error:  # a file that lies about its size is not even mapped
+    except Exception as error:  # NumPy reads the head of its files as Python, and anything may come of that
         raise ValueError(f"{str(path)!r} is no table of numbers: {error}") from error
     if table.ndim != 2 or table.dtype.kind not in "fiu":
         raise ValueError(f"{str(path)!r} must be a table of numbers, got {table.dtype} of shape {table.shape}")
@@ -33,9 +33,10 @@ def read_table(path: str | Path) -> NDArray[np.floating[Any] | np.integer[Any]]:
 def _csv(path: Path) -> NDArray[np.float64]:
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     rows = [line for line in lines if line.strip()]
+    rows = rows[0 if rows and _numbers(rows[0]) else 1 :]
     if not rows:
-        raise ValueError("it is empty")
-    return np.loadtxt(rows[0 if _numbers(rows[0]) else 1 :], delimiter=",", ndmin=2, comments=None)
+        raise ValueError("it has no rows")
+    return np.loadtxt(rows, delimiter=",", ndmin=2, comments=None)
 
 
 def _numbers(line: str) -> bool:

@@ -53,8 +53,8 @@ class Rows:
         n_test = max(1, round(test_share * n)) if test is None else 0
         if n - n_validation - n_test < 1:
             raise ValueError(
-                f"inputs must have a row to train on beside {n_validation} for validation and {n_test} for the test, "
-                f"got {n} rows"
+                f"inputs must have a row to train on beside {n_validation} for validation (validation_share) and "
+                f"{n_test} for the test (test_share), got {n} rows"
             )
         order = np.argsort(philox.words((0, philox.SHARED), philox.SPLIT, 0, n, 1)[:, 0], kind="stable")
         validation_rows, test_rows, training_rows = np.split(order, [n_validation, n_validation + n_test])
@@ -111,19 +111,23 @@ class Rows:
 def _table(
     inputs_name: str, inputs: ArrayLike, targets_name: str, targets: ArrayLike
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    x, t = np.asarray(inputs), np.asarray(targets)
-    x, t = _matrix(inputs_name, x), _matrix(targets_name, t[:, None] if t.ndim == 1 else t)
+    x, t = _matrix(inputs_name, inputs), _matrix(targets_name, targets, column=True)
     if len(x) != len(t):
         raise ValueError(f"{inputs_name} and {targets_name} must have as many rows, got {len(x)} and {len(t)}")
     return x, t
 
 
-def _matrix(name: str, values: ArrayLike) -> NDArray[np.float32]:
+def _matrix(name: str, values: ArrayLike, *, column: bool = False) -> NDArray[np.float32]:
     try:
-        with np.errstate(over="ignore"):
-            array = np.ascontiguousarray(values, dtype=np.float32)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(values)
+    except ValueError as error:  # rows of several lengths
         raise ValueError(f"{name} must be a table of numbers: {error}") from error
+    if given.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be a table of numbers, got {_checks.shown(values)}")
+    if column and given.ndim == 1:
+        given = given[:, None]
+    with np.errstate(over="ignore"):
+        array = np.ascontiguousarray(given, dtype=np.float32)
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"{name} must be a table with at least one row and one column, got shape {array.shape}")
     if not np.isfinite(array).all():

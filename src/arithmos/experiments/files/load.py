@@ -17,10 +17,13 @@ from ...tasks import Arithmetic, DigitSequences, Rows, Task
 from ...tasks.read import read_table
 from ..experiment import Experiment, axis_value, operation
 from .models import models
-from .schema import AXES
+from .schema import AXES, TABLES
 from .values import MOST_SPECS, Settings, Table, at, known, points, settings, table
 
 SUFFIX = ".toml"
+
+OTHERS = ("rows", "digits")
+"""Tasks that are not the arithmetic one; each is known by a key of the same name."""
 
 Cell = tuple[Spec, Settings]
 """A spec, and where it stands in the sweeps of its file."""
@@ -97,7 +100,13 @@ def _cells(part: Table, where: str, folder: Path) -> list[Cell]:
 
 
 def _tasks(values: Table, where: str, folder: Path) -> list[tuple[Task, Settings]]:
-    name = next((name for name in ("rows", "digits") if name in values), "task")
+    name = next((name for name in OTHERS if name in values), "task")
+    own = {key.name for key in TABLES[name]}
+    for other in OTHERS if name == "task" else ():
+        if extra := [key.name for key in TABLES[other] if key.name in values and key.name not in own]:
+            raise ValueError(f"{where}{extra[0]} is for a task with the key {other}")
+    if name == "task" and "operation" not in values:
+        raise ValueError(f"{where}operation is missing, and so are {' and '.join(OTHERS)}")
     tasks: list[tuple[Task, Settings]] = []
     for point, swept in settings(values, name, where):
         with at(where):

@@ -35,7 +35,8 @@ def _model(value: object, where: str, folder: Path) -> list[tuple[Model, Setting
         if "layers" in given:
             base = _of_layers(*_layers(given["layers"], "layers", folder), names)
         elif "name" in names:
-            base = dataclasses.replace(MODELS[names["name"]], **names)
+            with at("name without layers: "):
+                base = dataclasses.replace(MODELS[names["name"]], **names)
         else:
             raise ValueError("layers is missing, and so is the name of a published model")
     ramps = settings(given.get("schedule", {}), "schedule", f"{where}.schedule.")

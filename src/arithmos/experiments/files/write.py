@@ -60,19 +60,25 @@ def _blocks(specs: Iterable[Spec]) -> list[Values]:
 
 
 def _merged(blocks: list[Values], axis: str) -> list[Values]:
-    """Blocks that differ only in their place on the axis, or in their operation, as one with a list."""
-    merged: dict[str, Values] = {}
+    """Neighbors that differ only in their place on the axis, or in their operation, as one block with a list."""
+    runs: list[list[Values]] = []
+    swept = axis or "operation"
     for block in blocks:
-        key = next((name for name in block if name.rpartition(".")[2] == (axis or "operation")), None)
-        rest = {name: value for name, value in block.items() if name != key}
-        same = merged.setdefault(json.dumps(rest), {**rest, **({key: []} if key else {})})
-        if key:
-            same[key] = [*same[key], block[key]]
-    for block in merged.values():
-        for name, value in block.items():
-            if name.rpartition(".")[2] == (axis or "operation") and len(value) == 1:
-                block[name] = value[0]
-    return list(merged.values())
+        if not runs or _rest(runs[-1][0], swept) != _rest(block, swept):
+            runs.append([])
+        runs[-1].append(block)
+    return [_united(run, swept) if len(run) > 1 else run[0] for run in runs]
+
+
+def _united(blocks: list[Values], swept: str) -> Values:
+    return {
+        name: [block[name] for block in blocks] if name.rpartition(".")[2] == swept else value
+        for name, value in blocks[0].items()
+    }
+
+
+def _rest(block: Values, swept: str) -> Values:
+    return {name: value for name, value in block.items() if name.rpartition(".")[2] != swept}
 
 
 def _flat(spec: Spec) -> Values:
@@ -148,7 +154,9 @@ def written(value: Any) -> str:
         return "{" + ", ".join(f"{_key(key)} = {written(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(written, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)  # strings, numbers, true and false are as in TOML
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False)  # strings, whole numbers, true and false are as in TOML
 
 
 def _key(name: str) -> str:
