@@ -20,6 +20,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="write the golden files instead of comparing with them")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many fuzzed cases came to what."""
+    passed = terminalreporter.stats.get("passed", [])
+    fuzzed = [text for report in passed for name, text in report.user_properties if name == "fuzzed"]
+    if fuzzed:
+        terminalreporter.section("fuzzed")
+        for text in fuzzed:
+            terminalreporter.line(text)
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Compares a text with a golden file, or writes it."""

@@ -1,5 +1,6 @@
 """What our command line adds to click: errors in a line, examples in every help text, lists and durations."""
 
+import io
 import re
 import shlex
 import sys
@@ -55,6 +56,11 @@ class Program(_WithExamples, click.Group):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         given = list(sys.argv[1:] if args is None else args)
         command = shlex.join(["arithmos", *given])
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(
+                    errors="backslashreplace"
+                )  # a path, or a terminal, that does not know all characters
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = lambda message, *where, **more: complain(str(message))

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .. import __version__
-from . import _migrations
+from . import _migrations, _sound
 
 TEMPORARY = ".unfinished-"
 KIND, SCHEMA_VERSION, PACKAGE_VERSION, NONCE = (
@@ -192,7 +192,9 @@ def read(source: Path | pa.NativeFile, path: Path, schema: pa.Schema, columns: S
             wanted = dict.fromkeys((*columns, *_migrations.NEEDED))
             there = [name for name in file.schema_arrow.names if name in wanted]
             table = _migrations.migrate(file.read(columns=there), kind, version)
-            return table.select(columns).cast(pa.schema([schema.field(name) for name in columns]))
+            table = table.select(columns).cast(pa.schema([schema.field(name) for name in columns]))
+            _sound.check(table)
+            return table
     except NewerError:
         raise
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:

@@ -65,7 +65,11 @@ class States:
                 stacklevel=3,
             )
             return None
-        return state_of_row(values["names"], values["arrays"])
+        try:
+            return state_of_row(values["names"], values["arrays"])
+        except (ValueError, EOFError, OSError) as error:
+            warnings.warn(f"run {key} starts anew: its state cannot be read ({error})", stacklevel=3)
+            return None
 
     def _table(self, name: str) -> pa.Table:
         # One part holds the states of many runs, and they are asked for one after the other.
