@@ -81,15 +81,21 @@ class Campaigns:
         return words
 
 
-def test_two_processes_append_and_pack_at_once(store: Store) -> None:
+def test_two_processes_append_and_pack_at_once(store: Store, tmp_path: Path) -> None:
+    copy = Store(tmp_path / "copy")
     with campaigns(store) as one, campaigns(store) as other:
         one.start(0, 15)
         other.start(1000, 1015)
-        for _ in range(100):
+        for turn in range(100):
             store.load()  # a reader in between meets no half of anything
+            if turn % 20 == 19 and store.path.exists():
+                copy.merge(store)
+                copy.pack()
             time.sleep(0.02)
         assert one.wait() == other.wait() == 0
-    assert store.missing(make_spec(), [*range(15), *range(1000, 1015)]) == ()
+    copy.merge(store)
+    for each in (store, copy):
+        assert each.missing(make_spec(), [*range(15), *range(1000, 1015)]) == ()
     assert store.damaged == store.suspended == ()
     store.pack()
     assert (len(store.load()), store.summary().files, store.duplicates) == (30, 1, 0)
