@@ -1,0 +1,414 @@
+"""Pull the plug, two hundred times: is anything lost, there twice, or different?
+
+Campaigns of 500 runs (Table 1, NMU, 10,000 iterations, cpu engine) are killed by SIGKILL at random instants, started
+again on the same store, killed again, until they are complete. There are four kinds of lives:
+
+- cold: the command `arithmos run`, from the start of Python on: imports, compilation, planning, training, storing;
+- run: `bench.run` in a process forked from one that has compiled the kernel, so that all of its time is campaign;
+- each: the same, but with every run stored at once and not every five seconds, so that a third of its time is storing;
+- pack: the same, beside a second process that packs the store without pause; both are killed.
+
+A run counts as reported when `Store.append` has returned and the process has written its seed to a pipe, and, for the
+command, when this process has found it in the store. After every kill the whole store is read again. The numbers are
+compared, to the last bit, with those of a campaign that nobody disturbed. At the end, campaigns of longer runs are
+stopped by SIGINT and SIGTERM, after which they go on in the middle of their runs.
+
+    python benchmarks/kills.py [--kills 200] [--write]
+
+`--write` puts the table into `kills.md` and the figure into `kills.svg`, next to this file.
+"""
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import machine
+import numpy as np
+import pandas as pd
+
+from arithmos import bench
+from arithmos.engines import Job, Run
+from arithmos.engines.cpu import CpuEngine
+from arithmos.spec import Spec
+from arithmos.store import COLUMNS, KEY, Store, Writer
+
+HERE = Path(__file__).parent
+SHARES = {"cold": 0.06, "run": 0.32, "each": 0.32, "pack": 0.30}
+LIFE_S = {"cold": 5.0, "run": 10.0, "each": 4.0, "pack": 4.0}
+"""The longest lives, by kind, after the time in which the first run is stored."""
+SIGNALS = 20
+"""How often each of SIGINT and SIGTERM is sent."""
+VOLATILE = ("elapsed_s", "written")
+"""Columns of a run that are not its numbers."""
+
+
+class Campaign(NamedTuple):
+    seeds: int
+    iterations: int
+
+    @property
+    def options(self) -> dict[str, object]:
+        return {"models": ["NMU"], "seeds": self.seeds, "iterations": self.iterations, "engine": "cpu"}
+
+    def spec(self) -> Spec:
+        [part] = bench.select(["table-1"], models=["NMU"], iterations=self.iterations)
+        return part.specs[0]
+
+    def run(self, store: Store) -> None:
+        bench.run(["table-1"], **self.options, threads=1, store=store)  # type: ignore[arg-type]
+
+    def command(self, store: Path) -> list[str]:
+        options = [f"--{name}={value[0] if isinstance(value, list) else value}" for name, value in self.options.items()]
+        return [sys.executable, "-m", "arithmos", "run", "table-1", *options, "--jobs=1", f"--store={store}"]
+
+
+SHORT, LONG = Campaign(500, 10_000), Campaign(60, 400_000)
+
+
+class Reporting(Store):
+    """Says what it has stored, once it has."""
+
+    def append(self, runs: Iterable[Run]) -> None:
+        made = list(runs)
+        super().append(made)
+        os.write(1, f"stored {' '.join(str(run.seed) for run in made)}\n".encode())
+
+
+class Eager(Reporting):
+    """Stores every run at once."""
+
+    def writer(self, **options: float) -> Writer:
+        return super().writer(flush_s=0)
+
+
+def pack(path: Path) -> None:
+    store = Store(path)
+    while True:
+        store.pack()
+        time.sleep(0.02)
+
+
+LIVES: dict[str, tuple[Callable[[Path], None], ...]] = {
+    "run": (lambda path: SHORT.run(Reporting(path)),),
+    "each": (lambda path: SHORT.run(Eager(path)),),
+    "pack": (lambda path: SHORT.run(Eager(path)), pack),
+    "long": (lambda path: LONG.run(Reporting(path)),),
+}
+
+
+def serve() -> None:
+    """For each line on stdin, a kind of life and a store, forks the processes of that life.
+
+    It waits for their end after the next line: until then their numbers are nobody else's, though they may have ended.
+    """
+    list(CpuEngine(1).run([Job(SHORT.spec(), (0,))]))
+    print("ready", flush=True)
+    while line := sys.stdin.readline():
+        kind, path = line.split()
+        for life in LIVES[kind]:
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    life(Path(path))
+                except BaseException:
+                    traceback.print_exc()
+                    os._exit(1)
+                os._exit(0)
+            print("started", pid, flush=True)
+        print("all", flush=True)
+        sys.stdin.readline()
+        for _ in LIVES[kind]:
+            print("ended", os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+
+
+class Server:
+    """The process from which campaigns are forked, seen from outside."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._in, self._out = process.stdin, process.stdout
+        self.reported: set[int] = set()
+        self._read("ready")
+
+    def live(self, kind: str, store: Path, wait: Callable[[], object], number: int = signal.SIGKILL) -> list[int]:
+        """Starts a life, waits, and ends it; returns how its processes ended, as their exit codes."""
+        if kind == "cold":
+            return cold(store, wait)
+        pids = self._start(kind, store)
+        wait()
+        for pid in pids:
+            os.kill(pid, number)
+        return self._wait(pids)
+
+    def whole(self, kind: str, store: Path) -> None:
+        """A life that nobody disturbs."""
+        if self._wait(self._start(kind, store)) != [0]:
+            raise SystemExit("the undisturbed campaign failed")
+
+    def _start(self, kind: str, store: Path) -> list[int]:
+        self._in.write(f"{kind} {store}\n")
+        self._in.flush()
+        return self._read("all")["started"]
+
+    def _wait(self, pids: list[int]) -> list[int]:
+        self._in.write("wait\n")
+        self._in.flush()
+        return [self._read("ended")["ended"][0] for _ in pids]
+
+    def _read(self, last: str) -> dict[str, list[int]]:
+        """The numbers of the lines up to the one that begins with a word."""
+        found: dict[str, list[int]] = {}
+        word = ""
+        while word != last:
+            word, *numbers = self._out.readline().split() or [last]
+            found.setdefault(word, []).extend(map(int, numbers))
+        self.reported |= set(found.get("stored", []))
+        return found
+
+
+@contextmanager
+def server() -> Iterator[Server]:
+    command = [sys.executable, __file__, "--server"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Server(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def cold(store: Path, wait: Callable[[], object]) -> list[int]:
+    """A life of the command."""
+    with subprocess.Popen(SHORT.command(store), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        wait()
+        process.kill()
+    return [process.returncode]
+
+
+def until_stored(path: Path) -> float:
+    """Seconds from now until there is a run in a store."""
+    begun, store = time.monotonic(), Store(path)
+    while not len(store):
+        time.sleep(0.1)
+    return time.monotonic() - begun
+
+
+def numbers(store: Store) -> pd.DataFrame:
+    """All that is stored of the runs but how long they took and when, by seed."""
+    columns = [name for name in COLUMNS if name not in (*KEY, *VOLATILE)]
+    return store.load(columns=columns).set_index("seed", drop=False)
+
+
+def different(rows: pd.DataFrame, expected: pd.DataFrame) -> int:
+    """How many rows are not, to the bit, those of the undisturbed campaign."""
+    wanted = expected.loc[rows.index]
+    unequal = np.zeros(len(rows), bool)
+    for name in rows:
+        for number, (a, b) in enumerate(zip(rows[name], wanted[name], strict=True)):
+            unequal[number] |= not same(a, b)
+    return int(unequal.sum())
+
+
+def same(a: object, b: object) -> bool:
+    """Two values of a column, which may be numbers, texts, arrays or missing."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.tobytes() == b.tobytes()
+    return bool(a == b or (a != a and b != b))
+
+
+@dataclass
+class Tally:
+    """What became of all lives."""
+
+    campaigns: int = 0
+    compared: int = 0
+    kills: Counter[str] = field(default_factory=Counter)
+    stored: Counter[str] = field(default_factory=Counter)
+    unfinished: Counter[str] = field(default_factory=Counter)
+    lost: int = 0
+    twice: int = 0
+    different: int = 0
+    damaged: int = 0
+    most_copies: int = 0
+    events: list[dict[str, object]] = field(default_factory=list)
+
+
+class Disturbed:
+    """A campaign under attack."""
+
+    def __init__(self, path: Path, expected: pd.DataFrame, tally: Tally) -> None:
+        self.store, self.expected, self.tally = Store(path), expected, tally
+        self.reported: set[int] = set()
+        self.hidden = 0
+
+    def check(self, kind: str) -> int:
+        """Reads the whole store after a life; returns how many runs it has."""
+        tally = self.tally
+        rows = numbers(self.store)
+        before, self.reported = len(self.reported), self.reported | {*rows.index}
+        tally.lost += len(self.reported - {*rows.index})
+        tally.twice += int(rows.index.duplicated().sum())
+        tally.different += different(rows, self.expected)
+        tally.damaged += len(self.store.damaged)
+        tally.most_copies = max(tally.most_copies, self.store.duplicates)
+        tally.stored[kind] += len(self.reported) - before
+        hidden = len(list(self.store.path.glob(".unfinished-*")))
+        tally.unfinished[kind] += max(0, hidden - self.hidden)
+        self.hidden = hidden
+        return len(rows)
+
+    def finish(self) -> None:
+        """The campaign is complete: pack it, and look at it with other eyes."""
+        self.store.pack()
+        fresh = Store(self.store.path)
+        rows = numbers(fresh)
+        if len(rows) != len(self.expected) or fresh.duplicates or fresh.check():
+            raise SystemExit(f"{self.store.path} is not whole")
+        self.tally.different += different(rows, self.expected)
+        self.tally.campaigns += 1
+        self.tally.compared += len(rows)
+
+
+def attack(folder: Path, source: Server, kills: int, rng: random.Random, tally: Tally) -> None:
+    """Kills campaigns until so many processes have been killed, and lets the last one finish."""
+    source.whole("run", folder / "whole")
+    expected = numbers(Store(folder / "whole"))
+    lives = {}
+    for kind, life_s in LIFE_S.items():
+        begun = time.monotonic()
+        source.live(kind, folder / kind, lambda kind=kind: until_stored(folder / kind))
+        lives[kind] = time.monotonic() - begun + life_s
+    print(lives, flush=True)
+    begun, number = time.monotonic(), 0
+    left = Counter({kind: round(share * kills) for kind, share in SHARES.items()})
+    while left.total() > 0:
+        source.reported, path = set(), folder / f"cut-{number}"
+        target = Disturbed(path, expected, tally)
+        while left.total() > 0:
+            kind = rng.choice(sorted(left.elements()))
+            life = rng.uniform(0, lives[kind])
+            codes = source.live(kind, path, lambda life=life: time.sleep(life))
+            killed = codes.count(-signal.SIGKILL)
+            tally.kills[kind] += killed
+            left[kind] = max(0, left[kind] - killed)
+            target.reported |= source.reported
+            count = target.check(kind)
+            minute = (time.monotonic() - begun) / 60
+            if killed:
+                tally.events.append({"minute": minute, "campaign": number, "runs": count, "kind": kind})
+            if tally.kills.total() % 20 < killed:
+                print(f"{minute:.1f} min: {tally.kills.total()} kills, campaign {number} has {count} runs", flush=True)
+            if count == len(expected):
+                break
+        if count < len(expected):
+            source.whole("run", path)
+            count = target.check("run")
+            minute = (time.monotonic() - begun) / 60
+        tally.events.append({"minute": minute, "campaign": number, "runs": count, "kind": "complete"})
+        target.finish()
+        number += 1
+
+
+def interrupt(folder: Path, source: Server, rng: random.Random, tally: Tally) -> dict[str, int]:
+    """Stops campaigns of longer runs by SIGINT and SIGTERM; returns what was seen."""
+    source.whole("long", folder / "long-whole")
+    expected = numbers(Store(folder / "long-whole"))
+    seen = Counter({"sent": 0, "suspended": 0, "campaigns": 0, "codes other than 0": 0})
+    while seen["sent"] < 2 * SIGNALS:
+        source.reported, path = set(), folder / f"long-{seen['campaigns']}"
+        target = Disturbed(path, expected, tally)
+        while len(target.store) < len(expected):
+            number = (signal.SIGINT, signal.SIGTERM)[seen["sent"] % 2]
+            # Not in the first instants: before `bench.run` listens, a signal just ends the process.
+            [code] = source.live("long", path, lambda: time.sleep(rng.uniform(1.0, 6.0)), number)
+            seen["sent"] += 1
+            seen["codes other than 0"] += code != 0
+            seen["suspended"] += len(target.store.suspended)
+            target.reported |= source.reported
+            target.check("long")
+        target.finish()
+        seen["campaigns"] += 1
+    return seen
+
+
+def text(tally: Tally, seen: dict[str, int]) -> str:
+    kinds = [[kind, tally.kills[kind], tally.stored[kind], tally.unfinished[kind]] for kind in SHARES]
+    return "\n\n".join(
+        [
+            f"# {tally.kills.total()} kills",
+            f"{machine.describe('numba', 'pyarrow', 'torch')} Made by `benchmarks/kills.py`, whose head says how.",
+            machine.table(["life", "processes killed", "runs it stored", "unfinished files it left"], kinds),
+            machine.table(
+                ["over all lives", ""],
+                [
+                    ["campaigns completed", tally.campaigns],
+                    ["runs compared in the end", f"{tally.compared:,}"],
+                    ["runs lost after they were reported as stored", tally.lost],
+                    ["runs twice in results", tally.twice],
+                    ["runs whose numbers differ in any bit", tally.different],
+                    ["damaged files", tally.damaged],
+                    ["most copies of runs on disk at once, before a pack took them away", tally.most_copies],
+                ],
+            ),
+            f"{seen['sent']} times SIGINT and SIGTERM, in turns, over {seen['campaigns']} campaigns of {LONG.seeds} "
+            f"runs of {LONG.iterations:,} iterations: {seen['suspended']} suspended runs were found and gone on with, "
+            f"{seen['codes other than 0']} processes ended otherwise than by themselves. They are in the table above, "
+            "too.",
+            "![runs stored over time, with every kill](kills.svg)",
+        ]
+    )
+
+
+def draw(tally: Tally, path: Path) -> None:
+    import altair as alt
+
+    from arithmos.report.draw import save
+    from arithmos.report.style import BLUE, GOLD, GRAY, GREEN, RED, styled
+
+    frame = pd.DataFrame(tally.events)
+    kinds, colors = [*SHARES, "complete"], [BLUE, RED, GOLD, GRAY, GREEN]
+    base = alt.Chart(frame).encode(
+        alt.X("minute:Q", title="minutes"), alt.Y("runs:Q", title="runs in the store of the campaign")
+    )
+    lines = base.mark_line(color=GRAY, strokeWidth=1, opacity=0.6).encode(alt.Detail("campaign:N"))
+    marks = base.mark_point(size=36, filled=True, opacity=0.9).encode(
+        alt.Color("kind:N", title="killed in", scale=alt.Scale(domain=kinds, range=colors)),
+        alt.Shape("kind:N", title="killed in", scale=alt.Scale(domain=kinds)),
+    )
+    save(styled((lines + marks).properties(width=640, height=280)), path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=200, help="processes to kill")
+    parser.add_argument("--seed", type=int, default=0, help="of the instants")
+    parser.add_argument("--write", action="store_true", help="write kills.md and kills.svg")
+    parser.add_argument("--server", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.server:
+        serve()
+        return
+    tally, rng = Tally(), random.Random(options.seed)
+    with tempfile.TemporaryDirectory() as folder, server() as source:
+        attack(Path(folder), source, options.kills, rng, tally)
+        seen = interrupt(Path(folder), source, rng, tally)
+    written = text(tally, seen)
+    print(written)
+    if options.write:
+        (HERE / "kills.md").write_text(written + "\n", encoding="utf-8")
+        draw(tally, HERE / "kills.svg")
+
+
+if __name__ == "__main__":
+    main()
