@@ -2,6 +2,8 @@ import json
 import re
 from html.parser import HTMLParser
 
+import altair as alt
+import pandas as pd
 import pytest
 from tests.factories import make_run
 
@@ -86,3 +88,9 @@ def test_the_estimator_follows_the_criterion(store):
 
 def test_a_store_is_also_known_by_its_folder(store):
     assert vega_lite(draw(EXPERIMENTS["table-1"], store.path)) == vega_lite(draw(EXPERIMENTS["table-1"], store))
+
+
+def test_names_cannot_end_the_script_of_a_page(tmp_path):
+    evil = "</script><script>alert(1)</script>"
+    chart = alt.Chart(pd.DataFrame({"label": [evil]}), title=evil).mark_point().encode(x="label:N")
+    assert "<script>alert" not in save(chart, tmp_path / "figure.html").read_text(encoding="utf-8")

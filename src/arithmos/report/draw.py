@@ -18,6 +18,13 @@ from .summary import summary_of
 SUFFIXES = (".html", ".svg", ".png", ".pdf", ".json")
 
 
+class _ForScripts(json.JSONEncoder):
+    """JSON that no name of a model, and no title, can end the script element of."""
+
+    def encode(self, o: Any) -> str:
+        return super().encode(o).replace("<", r"\u003c")
+
+
 def draw(
     item: Experiment | Surface,
     store: str | Path | Store = "runs",
@@ -100,7 +107,8 @@ def save(chart: Any, path: str | Path) -> Path:
     if suffix == ".json":
         path.write_text(json.dumps(vega_lite(chart), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     elif suffix == ".html":
-        chart.save(path, format="html", inline=True, embed_options={"renderer": "svg"})  # text in the page's color
+        options = {"renderer": "svg"}  # text in the page's color
+        chart.save(path, format="html", inline=True, embed_options=options, json_kwds={"cls": _ForScripts})
     else:
         chart.properties(background="white").save(path, format=suffix[1:], scale_factor=2 if suffix == ".png" else 1)
     return path
