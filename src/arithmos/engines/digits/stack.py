@@ -5,7 +5,8 @@ and the host does not take part in an epoch.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -33,12 +34,13 @@ _ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
 
 @dataclass(frozen=True)
 class Group:
-    """Neighbours in the stack that have one model, and their cells."""
+    """Neighbours in the stack that have one model, their cells, and on a GPU the stream on which these step."""
 
     start: int
     stop: int
     cells: Cells
     schedule: SparsitySchedule
+    stream: torch.cuda.Stream | None
 
 
 class Stack:
@@ -78,7 +80,8 @@ class Stack:
             places = list(members)
             own = runs[places[0]][0]
             cells = Cells(own, [networks[run][1] for run in places], device)
-            self.groups.append(Group(places[0], places[-1] + 1, cells, own.model.schedule))
+            stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+            self.groups.append(Group(places[0], places[-1] + 1, cells, own.model.schedule, stream))
         adam = spec.optimizer
         self.optimizer = torch.optim.Adam(
             [*self.reader.values(), *(value for group in self.groups for value in group.cells.parameters.values())],
@@ -167,14 +170,32 @@ class Stack:
         numbers = self.read(self.reader, images.flatten(1, 2)).view_as(targets)
         losses = []
         for group in self.groups:
-            own = slice(group.start, group.stop)
-            outputs, inputs = group.cells.run(numbers[own], weight)
-            squares = (outputs - targets[own]).square()
-            error = ((squares.mean(2) if self.task.every_step else squares[:, :, -1]) * weight).sum(1)
-            if group.cells.regularized:
-                error = error + self._strength(group.schedule) * group.cells.sparsity()
-            losses.append(error + inputs)
+            with self._beside(group):
+                losses.append(self._loss(group, numbers, targets, weight))
+        for group in self.groups:
+            if group.stream is not None:
+                torch.cuda.current_stream(self.device).wait_stream(group.stream)
         return torch.cat(losses)
+
+    def _loss(self, group: Group, numbers: Tensor, targets: Tensor, weight: Tensor) -> Tensor:
+        """The loss of the runs of a group, given what was read of the batch."""
+        own = slice(group.start, group.stop)
+        outputs, inputs = group.cells.run(numbers[own], weight)
+        squares = (outputs - targets[own]).square()
+        error = ((squares.mean(2) if self.task.every_step else squares[:, :, -1]) * weight).sum(1)
+        if group.cells.regularized:
+            error = error + self._strength(group.schedule) * group.cells.sparsity()
+        return error + inputs
+
+    @contextmanager
+    def _beside(self, group: Group) -> Iterator[None]:
+        """On a GPU the many small steps of a group go beside those of the others, on a stream of their own."""
+        if group.stream is None:
+            yield
+            return
+        group.stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(group.stream):
+            yield
 
     def _strength(self, schedule: SparsitySchedule) -> Tensor:
         """Of the sparsity loss; the first iteration is step 1 to the schedule."""
