@@ -1,9 +1,11 @@
 import runpy
+import sys
 from pathlib import Path
 
 from click.testing import CliRunner
 
 from arithmos.cli import main
+from arithmos.spec import load_unit
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -24,3 +26,23 @@ def test_ten_parameters(capsys):
     main = runpy.run_path(str(EXAMPLES / "ten_parameters.py"))["main"]
     assert main(steps=20) > 0
     assert "mean squared error for inputs from [2, 6]" in capsys.readouterr().out
+
+
+def test_own_unit(capsys):
+    # A unit is known by the file of its class, so its module has to be one.
+    unit = load_unit(f"{EXAMPLES / 'own_unit.py'}:DividingNMU")
+    table = sys.modules[unit.module.__module__].main(seeds=2, iterations=50)
+    assert [*table["n"]] == [2, 2]
+    assert "DividingNMU" in capsys.readouterr().out
+
+
+def test_nmu_behind_mlp(capsys):
+    assert runpy.run_path(str(EXAMPLES / "nmu_behind_mlp.py"))["main"](steps=20) > 0
+    assert "relative error of the product of six dials" in capsys.readouterr().out
+
+
+def test_fit_csv(capsys, tmp_path):
+    fit = runpy.run_path(str(EXAMPLES / "fit_csv.py"))["main"](tmp_path)
+    assert "profit = buyers*(-cost + price)" in capsys.readouterr().out
+    assert fit.model.certificate_.verdict == "noise"
+    assert (tmp_path / "shop.html").exists()

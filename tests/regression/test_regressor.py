@@ -85,7 +85,7 @@ def test_several_outputs():
 
 def test_without_constants_there_are_integers_only():
     x, y = rows(3, lambda a, b, c: 2.5 * a * b)
-    model = fit(x, y, constants=False)
+    model = fit(x, y, constants=False, rounds=1, n_seeds=2)
     assert all(value == int(value) for value in model.certificate_.constants)
     assert model.certificate_.verdict == "unexplained"
     assert "does not explain the data" in str(model.certificate_)

@@ -50,7 +50,7 @@ class Fit:
         return self.model.predict(pd.DataFrame(self.table.x, columns=self.table.names)).reshape(self.table.y.shape)
 
     def frame(self) -> pd.DataFrame:
-        """Measured and predicted values, a line a row and target."""
+        """Measured and predicted values, a line a row and target; residuals are in deviations of the target."""
         predicted = self._predicted()
         parts = [
             pd.DataFrame(
@@ -58,7 +58,7 @@ class Fit:
                     "target": name,
                     "measured": self.table.y[:, o],
                     "predicted": predicted[:, o],
-                    "residual": predicted[:, o] - self.table.y[:, o],
+                    "residual": (predicted[:, o] - self.table.y[:, o]) / (self.table.y[:, o].std() or 1.0),
                     "distance": self.distance,
                     "rows": np.where(self.far, "set aside", "learned from"),
                 }
@@ -67,10 +67,15 @@ class Fit:
         ]
         return pd.concat(parts, ignore_index=True)
 
+    @property
+    def formulas(self) -> list[str]:
+        """A line a target."""
+        lines = str(self.model.formula_).splitlines()
+        found = [line.partition(" = ")[2] for line in lines] if len(lines) > 1 else lines
+        return [f"{name} = {text}" for name, text in zip(self.table.targets, found, strict=True)]
+
     def __str__(self) -> str:
-        formula = self.model.formula_
-        lines = [f"{name} = {_text(formula, o)}" for o, name in enumerate(self.table.targets)]
-        lines += ["", *str(self.model.certificate_).splitlines()]
+        lines = [*self.formulas, "", *str(self.model.certificate_).splitlines()]
         if self.far.any():
             rows = f"{self.far.sum()} rows furthest from the middle, which were set aside"
             lines.append(f"extrapolation     {self.far_residual:.2g} of the target, on the {rows}")
@@ -79,11 +84,6 @@ class Fit:
             for other in self.model.alternatives_:
                 lines.append(f"  {other.residual:7.2g}  {self.table.targets[other.output]} = {other.formula}")
         return "\n".join(lines)
-
-
-def _text(formula: Any, output: int) -> str:
-    text: str = formula.text()
-    return text if len(formula.outputs) == 1 else text.splitlines()[output].partition(" = ")[2]
 
 
 def fit_csv(path: str | Path, target: str | Sequence[str], columns: Sequence[str] | None = None, **options: Any) -> Fit:

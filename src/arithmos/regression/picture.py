@@ -6,6 +6,8 @@ from ..report.style import BLUE, GRAY, INK, ORANGE, styled
 from .from_csv import Fit
 
 MOST_POINTS = 2000
+LEAST_LIMIT = 0.01
+"""A residual axis that shows less than this would magnify what is no more than rounding."""
 
 
 def draw(fit: Fit) -> alt.VConcatChart:
@@ -21,6 +23,7 @@ def draw(fit: Fit) -> alt.VConcatChart:
             legend=dict(orient="bottom"),
         )
         points = alt.Chart(shown).mark_circle(size=18, opacity=0.6).encode(color=color)
+        limit = max(LEAST_LIMIT, 1.05 * shown["residual"].abs().max())
         ends = shown["measured"].agg(["min", "max"])
         diagonal = alt.Chart(ends.to_frame()).mark_line(color=GRAY, strokeDash=[4, 3])
         line = diagonal.encode(x=alt.X("measured:Q"), y=alt.Y("measured:Q"))
@@ -32,13 +35,13 @@ def draw(fit: Fit) -> alt.VConcatChart:
         zero = alt.Chart().mark_rule(color=INK, opacity=0.4).encode(y=alt.datum(0))
         left = points.encode(
             x=alt.X("distance:Q", title="distance from the middle, in standard deviations", scale=dict(zero=False)),
-            y=alt.Y("residual:Q", title=f"formula less measured {name}"),
-            tooltip=["distance:Q", "residual:Q"],
+            y=alt.Y("residual:Q", title="formula less measured, in deviations", scale=dict(domain=[-limit, limit])),
+            tooltip=["distance:Q", alt.Tooltip("residual:Q", format=".1e")],
         )
         rows.append(
             alt.hconcat(
                 alt.layer(line, values, width=300, height=260), alt.layer(zero, left, width=300, height=260), spacing=30
             )
         )
-    title = alt.Title(str(fit.model.formula_).splitlines(), subtitle=f"verdict: {fit.model.certificate_.verdict}")
+    title = alt.Title(fit.formulas, subtitle=f"verdict: {fit.model.certificate_.verdict}")
     return styled(alt.vconcat(*rows, title=title))

@@ -1,0 +1,37 @@
+"""The formula behind a CSV file: made here, with noise and columns that play no part, and found again."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from arithmos.regression.from_csv import Fit, fit_csv
+from arithmos.regression.picture import draw
+from arithmos.report.draw import save
+
+
+def make(path: Path) -> None:
+    """Sales of a shop: what is left of a day's money."""
+    rng = np.random.default_rng(0)
+    names = ["visitors", "buyers", "price", "cost", "rain", "staff"]
+    frame = pd.DataFrame(rng.uniform(1, 2, (500, len(names))), columns=names)
+    frame["profit"] = frame["buyers"] * (frame["price"] - frame["cost"])
+    frame["profit"] += rng.normal(0, 0.01 * frame["profit"].std(), len(frame))
+    frame.insert(0, "day", [f"day {number}" for number in range(len(frame))])
+    frame.to_csv(path, index=False)
+
+
+def main(folder: str | Path | None = None) -> Fit:
+    """Write the file, fit it, print, draw, and return the fit. In a shell: arithmos fit shop.csv --target profit."""
+    folder = Path(folder or tempfile.mkdtemp())
+    make(folder / "shop.csv")
+    fit = fit_csv(folder / "shop.csv", "profit", random_state=0)
+    print(fit)
+    print(f"\nleft out: {'; '.join(fit.table.left_out)}")
+    print(f"picture: {save(draw(fit), folder / 'shop.html')}")
+    return fit
+
+
+if __name__ == "__main__":
+    main()
