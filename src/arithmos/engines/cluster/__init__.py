@@ -4,6 +4,7 @@ Dask's wire carries pickles, which run code when they are opened: whoever can re
 the workers and on the client. Keep a cluster on a network that you trust, or under TLS.
 """
 
+import gc
 import logging
 import os
 import signal
@@ -154,12 +155,17 @@ def _deaf() -> Iterator[None]:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Client]:
+    failure = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", VersionMismatchWarning)  # versions are compared below
             client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise ConnectionError(f"no Dask scheduler answers at {address}: {error}") from error
+        failure = str(error)
+    if failure is not None:
+        # A half-made client closes itself when it is collected, and waits for ever if that is while another starts.
+        gc.collect()
+        raise ConnectionError(f"no Dask scheduler answers at {address}: {failure}")
     with client:
         try:
             client.wait_for_workers(1, timeout=WORKERS_S)
