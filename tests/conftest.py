@@ -1,5 +1,6 @@
 """Shapes in the annotations of `arithmos.nn` are checked in every test, where jaxtyping is installed."""
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ except ImportError:
     jaxtyping = None
 else:
     jaxtyping.install_import_hook("arithmos.nn", "beartype.beartype")
+
+# A shell makes what it starts in the background ignore Ctrl-C, and all that is started from there.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GOLDEN = Path(__file__).parent / "golden"
 

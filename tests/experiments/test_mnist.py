@@ -61,8 +61,8 @@ def test_any_unit_can_be_the_cell(tmp_path, shapes_unchecked):
     assert nau.model.schedule == nmu.model.schedule
     with pytest.raises(ValueError, match="None_' must give a number for each of 3 sequences of 2, got shape"):
         bench.select(["mnist-product"], models=[f"{own}:None_"])
-    with pytest.raises(KeyError, match="unknown unit 'NUA'; did you mean 'NAU'"):
-        bench.select(["mnist-product"], models=["NUA"])
+    with pytest.raises(KeyError, match="unknown unit 'NAUU'; did you mean 'NAU'"):
+        bench.select(["mnist-product"], models=["NAUU"])
 
 
 def test_the_sum_has_its_own_operation():
