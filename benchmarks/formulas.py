@@ -261,7 +261,7 @@ def table() -> str:
         lines += [f"## {title}", "", "| columns | formula | exact rows | s | 1 % noise | s |", "|---" * 6 + "|"]
         every = [[fits.get(name_of("arithmos", task, noise), []) for noise in NOISES] for task in tasks]
         for task, cells in zip(tasks, every, strict=True):
-            row = " | ".join(f"{_share(cell)} | {_mean(cell, 'processor_s'):.1f}" for cell in cells)
+            row = " | ".join(f"{_share(cell)} | {_seconds(cell)}" for cell in cells)
             lines.append(f"| {task.columns} | {task.text} | {row} |")
         for number, word in enumerate(("exact rows", "rows with 1 % noise")):
             lines += ["", f"Recovered from {word}: {_share([fit for cells in every for fit in cells[number]])}."]
@@ -277,7 +277,7 @@ def table() -> str:
     lines += ["|---" * (1 + 3 * len(METHODS)) + "|"]
     for task in (task for task in TASKS if task.compared):
         cells = [fits.get(name_of(method, task, 0.0), [])[:1] for method in METHODS]
-        row = " | ".join(f"{_mark(cell)} | {_error(cell)} | {_mean(cell, 'processor_s'):.1f}" for cell in cells)
+        row = " | ".join(f"{_mark(cell)} | {_error(cell)} | {_seconds(cell)}" for cell in cells)
         lines.append(f"| {task.text} | {row} |")
     versions = ", ".join(sorted({f"{name.split(' | ')[0]} {entry['version']}" for name, entry in known.items()}))
     first = _mean(fits.get("arithmos | first fit", []), "processor_s")
@@ -301,7 +301,11 @@ def processor() -> str:
 
 
 def _share(made: list[dict[str, Any]]) -> str:
-    return f"{sum(fit['recovered'] for fit in made)} of {len(made)}"
+    return f"{sum(fit['recovered'] for fit in made)} of {len(made)}" if made else "–"
+
+
+def _seconds(made: list[dict[str, Any]]) -> str:
+    return f"{_mean(made, 'processor_s'):.1f}" if made else "–"
 
 
 def _mean(made: list[dict[str, Any]], key: str) -> float:
@@ -315,7 +319,7 @@ def _mark(made: list[dict[str, Any]]) -> str:
 
 def _error(made: list[dict[str, Any]]) -> str:
     error = _mean(made, "error")
-    return "0" if error < 1e-12 else f"{error:.0e}"
+    return "–" if not made else "0" if error < 1e-12 else f"{error:.0e}"
 
 
 def main() -> None:
