@@ -8,6 +8,7 @@ import threading
 import time
 from types import SimpleNamespace
 
+import dask
 import numpy as np
 import pandas as pd
 import pytest
@@ -246,11 +247,22 @@ def test_a_worker_that_joins_later_gets_work_only_if_it_is_the_same(code, slots)
     assert given == {worker.SLOT: slots, worker.GPU: 0}
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "127.0.0.1:1", "nowhere", "tls://127.0.0.1:1", ""])
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "127.0.0.1:1", "nowhere", ""])
 def test_nobody_answers(address, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
     with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at {address}"):
         Cluster(address, EVEN)
+
+
+def test_tls_without_a_certificate():
+    with pytest.raises(Refused, match=r"tls://127.0.0.1:1 needs a certificate"):
+        Cluster("tls://127.0.0.1:1", EVEN)
+
+
+def test_a_wire_that_the_configuration_forbids():
+    forbidden = pytest.raises(ConnectionError, match="encryption required by Dask configuration")
+    with dask.config.set({"distributed.comm.require-encryption": True}), forbidden:
+        Cluster("tcp://192.0.2.1:1", EVEN)
 
 
 def test_no_workers(monkeypatch):
@@ -287,13 +299,22 @@ def test_chunks_are_long_at_first_and_short_at_last():
 
 
 @pytest.mark.parametrize(
-    ("name", "left_s", "slots", "chunk_s"),
-    [("cpu", 1e6, 4, 60), ("cpu", 80, 4, 10), ("cpu", 2, 4, 1), ("torch", 80, 4, 20), ("cuda", 1e6, 1, 300)],
+    ("name", "slots", "sizes"),
+    [
+        ("cpu", 4, [12, 11, 9, 8, 7, 6]),  # an eighth of what is left
+        ("torch", 4, [25, 25, 25, 25]),
+        ("torch", 1, [50, 50]),  # a stack is of one spec
+        ("cuda", 4, [25, 25, 25, 25]),
+        ("cuda", 1, [100]),
+    ],
 )
-def test_the_length_of_a_chunk(name, left_s, slots, chunk_s):
-    line = SimpleNamespace(left_s=left_s, total_s=left_s)
-    made = remote.Remote(None, EVEN, name, worker.SLOT, lambda spec: None)
-    assert made.chunk_s(line, slots) == chunk_s
+def test_the_length_of_a_chunk(name, slots, sizes):
+    specs = make_spec(iterations=20), make_spec(iterations=21)
+    line = remote.Line([Job(spec, tuple(range(50))) for spec in specs], lambda spec: 1.0)
+    engine = remote.Remote(None, EVEN, name, worker.SLOT, lambda spec: None)
+    cut = iter(lambda: sum(len(job.seeds) for job in engine.cut(line, slots)), 0)
+    assert [*cut][: len(sizes)] == sizes
+    assert not line
 
 
 def test_runs_made_elsewhere_are_not_sent(engines, fake):

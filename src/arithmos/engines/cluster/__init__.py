@@ -4,18 +4,18 @@ Dask's wire carries pickles, which run code when they are opened: whoever can re
 the workers and on the client. Keep a cluster on a network that you trust, or under TLS.
 """
 
-import gc
 import logging
 import os
 import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from types import TracebackType
 
 from distributed import Client, LocalCluster
+from distributed.security import Security
 from distributed.versions import VersionMismatchWarning
 
 from ...spec import Spec
@@ -34,6 +34,8 @@ __all__ = ["Cluster"]
 CONNECT_S = 10.0
 WORKERS_S = 60.0
 """Seconds to wait for a scheduler, and for its first worker."""
+
+ATTEMPTS = 5
 
 PACKAGES = ("arithmos", "dask", "distributed", "numba", "numpy", "torch")
 """Packages whose versions are compared; the tags of a build, as in 2.11.0+cu130, may differ."""
@@ -72,7 +74,7 @@ class Cluster:
             else:
                 self.address = address
             self._client = stack.enter_context(_connected(self.address))
-            found = _admitted(self._client)
+            found = _admitted(self._client, self.address)
             self._stack = stack.pop_all()
         self._gpus = [worker.gpu for worker in found.values() if isinstance(worker.gpu, Limits)]
         self._no_gpu = next((worker.gpu for worker in found.values() if isinstance(worker.gpu, str)), "")
@@ -155,28 +157,37 @@ def _deaf() -> Iterator[None]:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Client]:
-    failure = None
+    if address.startswith("tls:") and Security().get_connection_args("client")["ssl_context"] is None:
+        raise Refused(f"{address} needs a certificate, and Dask's configuration has none under distributed.comm.tls")
+    # A client that fails is closed here. Left to the garbage collector, it may close itself while another starts, and
+    # both wait for ever.
+    client = Client.__new__(Client)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", VersionMismatchWarning)  # versions are compared below
-            client = Client(address, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        failure = str(error)
-    if failure is not None:
-        # A half-made client closes itself when it is collected, and waits for ever if that is while another starts.
-        gc.collect()
-        raise ConnectionError(f"no Dask scheduler answers at {address}: {failure}")
+            client.__init__(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, RuntimeError) as error:
+        client.close()
+        raise ConnectionError(f"no Dask scheduler answers at {address}: {error}") from error
     with client:
+        yield client
+
+
+def _admitted(client: Client, address: str) -> dict[str, Description]:
+    """What the workers are, once there are any; see `_admit`."""
+    for _ in range(ATTEMPTS):
         try:
             client.wait_for_workers(1, timeout=WORKERS_S)
         except TimeoutError as error:
             raise ConnectionError(
                 f"the Dask scheduler at {address} has no workers, and none came within {WORKERS_S:.0f} s"
             ) from error
-        yield client
+        with suppress(OSError):  # a worker was lost meanwhile
+            return _admit(client)
+    raise ConnectionError(f"workers at {address} are lost as fast as they come")
 
 
-def _admitted(client: Client) -> dict[str, Description]:
+def _admit(client: Client) -> dict[str, Description]:
     """What the workers are, if each is like this machine; those that join later are admitted if they are."""
     versions = client.get_versions(packages=list(PACKAGES))
     here = _versions(versions["client"])
@@ -187,6 +198,8 @@ def _admitted(client: Client) -> dict[str, Description]:
             raise Refused(f"the worker at {address} has {theirs}, and this machine {ours}; install the same on both")
     found = client.run(describe, on_error="return")
     for address, worker in found.items():
+        if isinstance(worker, OSError):
+            raise worker
         if not isinstance(worker, Description) or worker.code != CODE:
             raise Refused(
                 f"the worker at {address} has another arithmos {here['arithmos']} than this machine; install the same"

@@ -82,7 +82,7 @@ class Remote:
 
         try:
             while not control.stopped():
-                while flight.room(control.say) and (part := line.cut(self.chunk_s(line, flight.slots), control.wanted)):
+                while flight.room(control.say) and (part := self.cut(line, flight.slots, control)):
                     flight.send(chunk(part))
                 if flight.empty and not line:
                     return
@@ -94,13 +94,15 @@ class Remote:
         finally:
             flight.cancel()
 
-    def chunk_s(self, line: "Line", slots: int) -> float:
-        """How long the next chunk is to be."""
+    def cut(self, line: "Line", slots: int, control: Control = NO_CONTROL) -> list[Job]:
+        """What the next chunk is to be; nothing if there is nothing left."""
         if self.name == "cpu":
-            return min(max(line.left_s / (AHEAD * slots), LEAST_S), MOST_S)
-        # A stack and a GPU take about as long for a few runs as for many.
+            return line.cut(min(max(line.left_s / (AHEAD * slots), LEAST_S), MOST_S), control.wanted)
+        # A GPU takes about as long for a few runs as for many, and so does a stack of runs of one spec.
         share = line.total_s / slots
-        return min(share, GPU_S) if self.name == "cuda" else share
+        if self.name == "cuda":
+            return line.cut(min(share, GPU_S), control.wanted)
+        return line.cut(share, control.wanted, one_spec=True)
 
 
 class Line:
@@ -118,11 +120,14 @@ class Line:
     def __bool__(self) -> bool:
         return bool(self._runs)
 
-    def cut(self, seconds: float, wanted: Callable[[Spec, int], bool]) -> list[Job]:
+    def cut(self, seconds: float, wanted: Callable[[Spec, int], bool], one_spec: bool = False) -> list[Job]:
         """The next runs that are wanted and take so long together, one at least; none when there is none left."""
         taken: list[tuple[Spec, int]] = []
-        while self._runs and (not taken or self._runs[0][2] <= seconds):
-            spec, seed, needed = self._runs.popleft()
+        while self._runs:
+            spec, seed, needed = self._runs[0]
+            if taken and (needed > seconds or (one_spec and spec is not taken[0][0])):
+                break
+            self._runs.popleft()
             self.left_s -= needed
             if wanted(spec, seed):
                 seconds -= needed
