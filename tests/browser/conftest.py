@@ -8,7 +8,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
 FLAGS += ["--disable-component-update", "--disable-sync"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
     """Headless Chromium."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

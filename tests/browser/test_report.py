@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """The report on the runs that come with the project; elsewhere on real ones, all short, and on made-up ones."""
     folder = tmp_path_factory.mktemp("report")
@@ -35,13 +35,13 @@ def report(tmp_path_factory):
     return html.write(folder / "report.html", store)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def troubles():
     """Errors and requests of all pages."""
     return []
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def visit(chromium, report, troubles):
     """Opens the report in a window of its own."""
 
@@ -56,7 +56,7 @@ def visit(chromium, report, troubles):
     return visit
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def desk(visit):
     """A window that tests share, each of them busy with another part of the page: to open one takes a second."""
     return visit()
