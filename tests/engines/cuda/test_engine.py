@@ -96,13 +96,12 @@ def test_chunks_and_company_do_not_change_a_bit(device, name):
 
 
 def test_a_run_that_is_cut_goes_on_to_the_same_bits(device):
-    spec, states, left = small("NALU"), {}, [3]
-
-    def stopped():
-        left[0] -= 1
-        return left[0] < 0
-
-    cut = Control(stopped=stopped, suspend=lambda spec, seed, state: states.update({seed: state}))
+    spec, states, begun = small("NALU"), {}, []
+    cut = Control(
+        stopped=lambda: bool(begun),
+        advance=begun.append,
+        suspend=lambda spec, seed, state: states.update({seed: state}),
+    )
     engine = CudaEngine(device, chunk_s=1e-9)
     first = list(engine.run([Job(spec, SEEDS)], cut))
     assert not first
