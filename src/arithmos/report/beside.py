@@ -11,7 +11,7 @@ import pandas as pd
 from ..experiments import Experiment
 from .figures import AXES
 from .grid import Cell
-from .marks import symbol
+from .places import symbol
 from .verdict_tables import MEASURES, number
 
 Row = Mapping[str, Any]

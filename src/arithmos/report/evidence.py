@@ -8,10 +8,9 @@ import numpy as np
 from .. import statistics
 from ..experiments import Experiment
 from ..statistics import Interval
-from ..tasks import OPERATIONS
 from .grid import percent, scientific
 from .judged import Cells, Floats, Judged
-from .places import Place, operation
+from .places import Place, operation, symbol
 
 LEVEL = 0.05
 FEW, MOST = 0.10, 0.90
@@ -19,8 +18,6 @@ FEW, MOST = 0.10, 0.90
 
 Key = tuple[str, str, Place]
 """Experiment, model, and operation or place on the axis."""
-
-_SYMBOLS: Mapping[Place, str] = {name: symbol for name, (symbol, _) in OPERATIONS.items()}
 
 
 class TooFewRuns(Exception):
@@ -62,7 +59,7 @@ class Cases:
             TooFewRuns: it has fewer runs than seeds.
         """
         runs, name = self.cells.get((experiment, model, at), Judged()), self.labels.get(model, model)
-        place = f"on {_SYMBOLS[at]}" if at in _SYMBOLS else f"at {at:g}" if isinstance(at, float) else f"at {at}"
+        place = f"at {at:g}" if isinstance(at, float) else f"on {symbol(at)}" if symbol(at) else f"at {at}"
         label = f"{name} {place}"
         if runs.n < self.seeds[experiment]:
             raise TooFewRuns(f"{experiment}, {label}: {runs.n} of {self.seeds[experiment]} runs")

@@ -18,8 +18,8 @@ import pandas as pd
 
 from ..experiments import Experiment
 from .gates import CENTERS
-from .marks import Row, color, fade, layer, legend, panel_title, shape, symbol
-from .places import LENGTH
+from .marks import Row, color, fade, layer, legend, panel_title, shape
+from .places import LENGTH, symbol
 from .style import GRAY, INK, SOLVED, Chart, styled
 
 Estimator = Literal["released", "corrected"]

@@ -15,8 +15,7 @@ from ..experiments import EXPERIMENTS, Experiment
 from ..store import Store
 from .grid import Cell, Format, Grid, scientific, to_json
 from .judged import Cells, Criterion, Judged, judged
-from .marks import symbol
-from .places import operation
+from .places import operation, symbol
 
 COLUMNS = [
     *["experiment", "operation", "model", "label", "runs", "solved", "exact"],

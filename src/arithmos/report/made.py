@@ -7,7 +7,7 @@ import pandas as pd
 from ..experiments import EXPERIMENTS
 from ..store import Store
 from .judged import Criterion
-from .marks import symbol
+from .places import symbol
 from .references import with_thresholds
 
 _MAKERS = ["engine", "version", "python", "torch", "numpy", "processor"]

@@ -6,17 +6,11 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from ..tasks import OPERATIONS
 from .style import looks
 
 Row = dict[str, Any]
 
 FADED = 0.06
-
-
-def symbol(operation: str) -> str:
-    """An operation as it is written; empty for a user's data."""
-    return OPERATIONS[operation][0] if operation in OPERATIONS else ""
 
 
 def legend(labels: Iterable[str]) -> Row:

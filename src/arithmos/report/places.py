@@ -10,10 +10,15 @@ from ..experiments.experiment import LENGTH as LENGTH
 from ..experiments.experiment import axis_value as axis_value
 from ..experiments.experiment import operation as operation
 from ..spec import Spec
-from ..tasks import DigitSequences
+from ..tasks import OPERATIONS, DigitSequences
 
 Place = float | str
 """A number, or a category; empty in a table."""
+
+
+def symbol(operation: str) -> str:
+    """An operation as it is written; empty for a user's data."""
+    return OPERATIONS[operation][0] if operation in OPERATIONS else ""
 
 
 def places(experiment: Experiment) -> Iterator[tuple[Spec, Place]]:
