@@ -1,7 +1,7 @@
 """How a campaign goes: a live bar in a terminal, a line now and then elsewhere; both on stderr."""
 
 import time
-from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
@@ -13,7 +13,20 @@ from .engines import Run
 EVERY_S = 10.0
 
 
-class Watch:
+class Barred:
+    """Somebody with a bar, which is there inside the context."""
+
+    _bar: RichProgress
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+
+class Watch(Barred):
     """Watches a campaign; as a context it takes its bar away at the end.
 
     Args:
@@ -35,15 +48,6 @@ class Watch:
         self._task = self._bar.add_task("", total=None, runs="", solved=0)
         self._runs = self._finished = self._solved = self._iterations = self._done = 0
         self._begun = self._told = time.monotonic()
-
-    def __enter__(self) -> "Watch":
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
 
     def begin(self, runs: int, stored: int, iterations: int) -> None:
         """There are so many runs, of which some are stored, and so many iterations to go."""
@@ -86,7 +90,7 @@ class Watch:
         return f"{runs}, {_per_second(speed)}, {left} left, {self._solved} solved"
 
 
-class Downloads:
+class Downloads(Barred):
     """Watches downloads: a bar a file in a terminal, a line a file elsewhere.
 
     Args:
@@ -98,15 +102,6 @@ class Downloads:
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
         self._bar = RichProgress(*columns, console=self._console, disable=not self._console.is_terminal)
         self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> "Downloads":
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
 
     def __call__(self, name: str, done: int, total: int) -> None:
         """So many bytes of a file came."""

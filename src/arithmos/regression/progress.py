@@ -1,12 +1,12 @@
 """How a fit goes, on stderr: a bar in a terminal, lines elsewhere, nothing unless asked."""
 
-from types import TracebackType
-
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from ..progress import Barred
 
-class Telling:
+
+class Telling(Barred):
     """Tells of a search; as a context it takes its bar away at the end.
 
     Args:
@@ -26,15 +26,6 @@ class Telling:
             disable=not (verbose and self._console.is_terminal),
         )
         self._task = self._bar.add_task("", total=None)
-
-    def __enter__(self) -> "Telling":
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
 
     def say(self, line: str) -> None:
         """A line above the bar."""
