@@ -199,10 +199,10 @@ def image_kernel(
 
 
 LAUNCH: dict[tuple[str, int], dict[str, Any]] = {
-    ("forward", 1): {"WINDOWS": 32, "BK": 32, "PRECISION": "tf32x3", "num_warps": 4, "num_stages": 2},
-    ("forward", 20): {"WINDOWS": 64, "BK": 32, "PRECISION": "tf32x3", "num_warps": 8, "num_stages": 2},
+    ("forward", 1): {"WINDOWS": 32, "BK": 32, "PRECISION": "ieee", "num_warps": 4, "num_stages": 2},
+    ("forward", 20): {"WINDOWS": 64, "BK": 32, "PRECISION": "tf32x3", "num_warps": 8, "num_stages": 3},
     ("weight", 1): {"WINDOWS": 16, "splits": 16, "num_warps": 4, "num_stages": 2},
-    ("weight", 20): {"WINDOWS": 16, "BN": 128, "PRECISION": "tf32x3", "splits": 4, "num_warps": 8, "num_stages": 2},
+    ("weight", 20): {"WINDOWS": 16, "BN": 128, "PRECISION": "ieee", "splits": 4, "num_warps": 8, "num_stages": 2},
     ("image", 20): {"BM": 128, "BK": 32, "PRECISION": "tf32x3", "num_warps": 8, "num_stages": 3},
 }
 """Sizes of blocks by kernel and channels of the image, as they were fastest on an H200."""
@@ -262,7 +262,7 @@ def _image_grad(weight: Tensor, spread: Tensor, x: Tensor, launch: dict[str, Any
     s, n, side, _, c = x.shape
     stride = spread.shape[4]
     taps = weight.permute(0, 3, 4, 1, 2).reshape(s, 25, -1, c)  # [s, tap, o, c]
-    taps = F.pad(taps, (0, 0, 0, stride - taps.shape[2])).view(s, 25 * stride, c)
+    taps = F.pad(taps, (0, 0, 0, stride - taps.shape[2])).reshape(s, 25 * stride, c)
     x_grad = torch.empty(s, n, side, side, c, dtype=x.dtype, device=x.device)
     image_kernel[(triton.cdiv(n, launch["BM"]), side * side, s)](
         _padded(taps, launch["BK"], _power(c)), spread, x_grad, n, H=side, C=c, S=stride, BC=_power(c), **launch
