@@ -12,10 +12,8 @@ all processes.
 """
 
 import argparse
-import datetime
 import json
 import os
-import platform
 import signal
 import statistics
 import subprocess
@@ -27,11 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import distributed
+import machine
 import pandas as pd
 import psutil
 
 from arithmos.store import Store
-from arithmos.store._schema import _processor
 
 HERE = Path(__file__).parent
 RESULTS = ["best_step", "best_validation", "best_test", "solved_at_released", "best_weights", "end_weights"]
@@ -134,8 +132,8 @@ class Campaign:
         return Spent(time.monotonic() - self._begun, usage.ru_utime + usage.ru_stime)
 
 
-def kills(folder: Path, options: Sequence[str], life_s: float) -> str:
-    """Kills workers until a campaign is complete."""
+def kills(folder: Path, options: Sequence[str], life_s: float) -> list[object]:
+    """Kills workers until a campaign is complete; a row of the table."""
     Campaign(folder / "plain", options).spent()
     machines = Machines(folder)
     try:
@@ -150,7 +148,7 @@ def kills(folder: Path, options: Sequence[str], life_s: float) -> str:
     store, plain = Store(folder / "killed"), Store(folder / "plain")
     pd.testing.assert_frame_equal(store.load(columns=RESULTS), plain.load(columns=RESULTS))
     command, stored = "arithmos run " + " ".join(options), f"{len(store)} of {len(plain)}"
-    return f"| `{command}` | {life_s:.0f} | {killed} | {took:.0f} | {stored} | {store.duplicates} | 0 |"
+    return [f"`{command}`", f"{life_s:.0f}", killed, f"{took:.0f}", stored, store.duplicates, 0]
 
 
 def overhead(folder: Path, options: Sequence[str], repeats: int) -> str:
@@ -174,12 +172,11 @@ def overhead(folder: Path, options: Sequence[str], repeats: int) -> str:
     }
     plain = next(iter(middle.values()))
     command = "arithmos run " + " ".join(options)
-    lines = [f"| `{command}` | seconds | against plain | processor seconds | against plain |"]
-    lines += ["|---|---|---|---|---|"]
+    rows = []
     for name, one in middle.items():
-        ratios = one.wall_s / plain.wall_s - 1, one.cpu_s / plain.cpu_s - 1
-        lines.append(f"| {name} | {one.wall_s:.1f} | {ratios[0]:+.1%} | {one.cpu_s:.1f} | {ratios[1]:+.1%} |")
-    return "\n".join(lines) + "\n"
+        wall, cpu = one.wall_s / plain.wall_s - 1, one.cpu_s / plain.cpu_s - 1
+        rows.append([name, f"{one.wall_s:.1f}", f"{wall:+.1%}", f"{one.cpu_s:.1f}", f"{cpu:+.1%}"])
+    return machine.table([f"`{command}`", "seconds", "against plain", "processor seconds", "against plain"], rows)
 
 
 def main() -> None:
@@ -203,23 +200,23 @@ def main() -> None:
             rows.append(kills(folder, command, life_s))
             print(rows[-1], file=sys.stderr)
         cost = overhead(Path(temporary), [*cpu, "100" if options.quick else "2000"], options.repeats)
-    killed = "\n".join(rows)
+    killed = machine.table(
+        ["command", "life of a worker", "kills", "seconds", "stored", "stored twice", "other numbers"], rows
+    )
     text = f"""# A Dask cluster on loopback
 
-{_processor()}, {os.cpu_count()} cores; {platform.system()}, Python {platform.python_version()},
-distributed {distributed.__version__}; {datetime.date.today()}. Made by `benchmarks/cluster.py`.
+{machine.describe("distributed")} Made by `benchmarks/cluster.py`.
 
 Two workers, each killed by SIGKILL when it has had so many seconds of processor time, and another started in its place,
 until the campaign is complete; imports take about 4 of them, and the kernel of the cpu engine 10. Compared to the bit
 with the same command on this machine:
 
-| command | life of a worker | kills | seconds | stored | stored twice | other numbers |
-|---|---|---|---|---|---|---|
 {killed}
 
 Short runs, seconds from the command to its end, median of {options.repeats} turns. Both sides import and compile anew:
 
-{cost}"""
+{cost}
+"""
     print(text)
     if options.write:
         (HERE / "cluster.md").write_text(text)

@@ -10,9 +10,7 @@ every 1000 iterations included. Compilation is outside the clock and reported be
 """
 
 import argparse
-import datetime
 import os
-import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +18,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-import numba
+import machine
 import numpy as np
 import torch
 from torch import Tensor
@@ -181,11 +179,6 @@ def memory(spec: Spec) -> float:
     return sum(a.nbytes for a in arrays.values()) / 1e6
 
 
-def table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def figure(curves: dict[str, tuple[tuple[int, ...], list[float]]]) -> str:
     """Microseconds against size, both on logarithmic axes, as SVG."""
     colors = ("#1b6ca8", "#c8553d", "#588157")
@@ -227,12 +220,6 @@ def figure(curves: dict[str, tuple[tuple[int, ...], list[float]]]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def processor() -> str:
-    info = Path("/proc/cpuinfo")
-    names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-    return names[0] if names else platform.processor()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer turns, fewer sizes")
@@ -240,6 +227,7 @@ def main() -> None:
     options = parser.parse_args()
     turns, thousands = (3, 2) if options.quick else (9, 10)
     inputs, hidden = (INPUTS[::3], HIDDEN[::3]) if options.quick else (INPUTS, HIDDEN)
+    where = machine.describe("numba", "torch")
     allowed = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, allowed[:1])
     torch.set_num_threads(1)
@@ -256,15 +244,13 @@ def main() -> None:
     }
     sections = [
         "# Engines",
-        f"{processor()}, {len(allowed)} cores; {platform.system()}, Python {platform.python_version()}, "
-        f"Numba {numba.__version__}, torch {torch.__version__}; {datetime.date.today()}. "
-        f"Made by `benchmarks/engines.py{' --quick' if options.quick else ''}`.",
+        f"{where} Made by `benchmarks/engines.py{' --quick' if options.quick else ''}`.",
         "Microseconds an iteration of one run on one core, evaluation included; torch is a lean eager loop in the same "
         "process. Compilation in seconds, once a process; the first kernel pays for the functions that all share.",
-        table(["model", "torch", "cpu", "times faster", "compilation"], rows),
+        machine.table(["model", "torch", "cpu", "times faster", "compilation"], rows),
         "How the cost grows:",
         *[
-            table([name, *map(str, sizes)], [["µs", *(f"{value:.2f}" for value in times)]])
+            machine.table([name, *map(str, sizes)], [["µs", *(f"{value:.2f}" for value in times)]])
             for name, (sizes, times) in curves.items()
         ],
         "![cost against size](engines.svg)",

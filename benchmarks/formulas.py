@@ -10,9 +10,7 @@ noise. The budget is processor time.
 """
 
 import argparse
-import datetime
 import json
-import platform
 import tempfile
 import time
 import warnings
@@ -21,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import machine
 import numpy as np
 
 RESULTS = Path(__file__).parent / "formulas"
@@ -286,18 +285,9 @@ def table() -> str:
         f"Seconds are processor time on one core; our first fit in a process takes {first:.0f} s, for it compiles.",
         f"The others had {BUDGET_S:.0f} s for each formula.",
         "",
-        f"{processor()}, Python {platform.python_version()}, NumPy {np.__version__}, {versions};",
-        f"{datetime.date.today()}. Made by `benchmarks/formulas.py`.",
+        f"{machine.describe('numpy')} Made by `benchmarks/formulas.py` with {versions}.",
     ]
     return "\n".join(lines)
-
-
-def processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as lines:
-            return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def _share(made: list[dict[str, Any]]) -> str:

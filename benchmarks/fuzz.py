@@ -6,12 +6,12 @@ A case that is neither ends the program with its number; `--cases` gives another
 """
 
 import argparse
-import datetime
-import platform
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+import machine
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -45,8 +45,7 @@ def main() -> None:
         name = target.__name__
         row = [name, MEANING[name], *(f"{n:,}" for n in (outcomes["accepted"], outcomes["refused"], total))]
         print(f"| {' | '.join(row)} | {elapsed:.0f} |", flush=True)
-    python = f"Python {platform.python_version()}"
-    print(f"\n{platform.machine()}, {platform.system()}, {python}, {datetime.date.today()}.")
+    print(f"\n{machine.describe('numpy', 'pandas', 'pyarrow')} Made by `benchmarks/fuzz.py`.")
 
 
 if __name__ == "__main__":

@@ -6,15 +6,14 @@ Each variant runs in a process of its own, whose peak memory above that of its a
 """
 
 import argparse
-import datetime
 import json
-import platform
 import resource
 import statistics
 import subprocess
 import sys
 import time
 
+import machine
 import torch
 
 from arithmos.functional import product
@@ -49,14 +48,6 @@ def measure(variant: str, batch: int, inputs: int, outputs: int, repeats: int) -
     return {"seconds": statistics.median(times), "bytes": peak() - before}
 
 
-def processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as lines:
-            return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batch", type=int, default=4096)
@@ -76,15 +67,12 @@ def main() -> None:
         results[variant] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     plain = results["plain"]
     print(f"# NMU, batch {sizes[0]}, {sizes[1]} → {sizes[2]}, forward and backward in float32\n")
-    print("| | seconds | extra memory, MiB | time against plain | memory against plain |")
-    print("|---|---|---|---|---|")
+    rows = []
     for variant, found in results.items():
-        ratios = [found[key] / plain[key] for key in ("seconds", "bytes")]
-        print(
-            f"| {variant} | {found['seconds']:.3f} | {found['bytes'] / 2**20:.0f} | {ratios[0]:.3f} | {ratios[1]:.4f} |"
-        )
-    print(f"\n{processor()}, on {torch.get_num_threads()} thread(s), torch {torch.__version__},", end=" ")
-    print(f"Python {platform.python_version()}, {datetime.date.today()}; median of {options.repeats} runs.")
+        ratios = [f"{found['seconds'] / plain['seconds']:.3f}", f"{found['bytes'] / plain['bytes']:.4f}"]
+        rows.append([variant, f"{found['seconds']:.3f}", f"{found['bytes'] / 2**20:.0f}", *ratios])
+    print(machine.table(["", "seconds", "extra memory, MiB", "time against plain", "memory against plain"], rows))
+    print(f"\n{machine.describe('torch')} Median of {options.repeats} runs on {torch.get_num_threads()} thread(s).")
 
 
 if __name__ == "__main__":
