@@ -247,6 +247,28 @@ def test_a_worker_that_joins_later_gets_work_only_if_it_is_the_same(code, slots)
     assert given == {worker.SLOT: slots, worker.GPU: 0}
 
 
+def test_what_waits_for_workers_is_begun_when_they_come(fake):
+    """Dask looks at waiting tasks as a worker joins, when it has no slot yet, and not again."""
+    with (
+        LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as own,
+        Client(own, set_as_default=False) as client,
+    ):
+        flight = remote.Flight(client, worker.SLOT)
+        flight.send(worker.Chunk("campaign", "torch", (Job(make_spec(), (0, 1)),), {}, {}, all_records=False))
+        (key,) = (future.key for future in flight._flying)
+        until = time.monotonic() + 60
+        while client.sync(client.scheduler.get_task_status, keys=[key])[key] != "no-worker":
+            assert time.monotonic() < until, "it was begun without a slot"
+            time.sleep(0.01)
+        client.register_plugin(worker.Admission(worker.CODE))
+        landed = []
+        while not flight.empty:
+            assert time.monotonic() < until, "it still waits"
+            flight.room(print)
+            landed += flight.landed()
+    assert [len(made.runs) for made in landed] == [2]
+
+
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "127.0.0.1:1", "nowhere", ""])
 def test_nobody_answers(address, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_S", 0.5)

@@ -192,6 +192,8 @@ class Flight:
             before, self._counted = self.slots, time.monotonic()
             with suppress(OSError):  # a lost scheduler shows in the chunks
                 self.slots = self._count()
+                if self.slots:
+                    self._wake()
             if before and not self.slots:
                 say("all workers are gone; waiting for others")
         return len(self._flying) < AHEAD * self.slots
@@ -200,6 +202,18 @@ class Flight:
         # Not Client.scheduler_info, whose answer a heartbeat may empty of workers before it is read.
         workers = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"].values()
         return sum(int(worker["resources"].get(self._resource, 0)) for worker in workers)
+
+    def _wake(self) -> None:
+        """Sends again what Dask has given up for want of workers.
+
+        It looks at such tasks when a worker joins, and ours gets its slots a moment later.
+        """
+        flying = {future.key: future for future in self._flying}
+        states = self._client.sync(self._client.scheduler.get_task_status, keys=list(flying))
+        for future in [flying[key] for key, state in states.items() if state == "no-worker"]:
+            sent = self._flying.pop(future)
+            future.cancel()
+            self.send(sent.chunk, sent.failures)
 
     def send(self, chunk: Chunk, failures: int = 0) -> None:
         """Sends a chunk to whichever worker Dask chooses."""
@@ -213,7 +227,8 @@ class Flight:
         """What has come back since, after a moment."""
         time.sleep(POLL_S)
         for future in self._done.next_batch(block=False):
-            sent = self._flying.pop(future)
+            if (sent := self._flying.pop(future, None)) is None:
+                continue  # it was sent again
             try:
                 yield future.result(timeout=FETCH_S)
             except TimeoutError:  # its worker is lost, and Dask makes it again
