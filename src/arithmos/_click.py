@@ -79,7 +79,7 @@ class Program(_WithExamples, click.Group):
             complain(str(error))
             status = 1
         except OSError as error:
-            complain(f"{error.strerror}: {error.filename}" if error.filename else str(error))
+            complain(_words(error))
             status = 1
         sys.exit(status)
 
@@ -99,7 +99,14 @@ def asked() -> Iterator[None]:
     except KeyError as error:
         raise click.UsageError(f"{error.args[0]}.", click.get_current_context()) from error
     except (ValueError, FileNotFoundError, ImportError) as error:
-        raise click.UsageError(f"{error}.", click.get_current_context()) from error
+        raise click.UsageError(f"{_words(error)}.", click.get_current_context()) from error
+
+
+def _words(error: Exception) -> str:
+    """What an error says, without the number that the system has for it."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
 
 
 @contextmanager

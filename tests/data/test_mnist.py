@@ -1,4 +1,5 @@
 import dataclasses
+import errno
 import gzip
 import hashlib
 import os
@@ -9,6 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
+import pooch
 import pytest
 from click.testing import CliRunner
 from numpy.testing import assert_array_equal
@@ -194,6 +196,20 @@ def test_command_that_fails_says_so_in_a_line(tmp_path):
     assert done.exit_code == 1
     assert "t10k-labels-idx1-ubyte.gz is truncated" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_full_disk_leaves_nothing_and_the_file_is_named(tmp_path, monkeypatch, mirror):
+    monkeypatch.setattr(_mnist, "MIRRORS", (mirror.url,))
+
+    def fail(self, url, output, pooch):
+        Path(output).write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", fail)
+    done = command("--root", tmp_path / "new")
+    name = tmp_path / "new" / "train-images-idx3-ubyte.gz"
+    assert (done.exit_code, done.stderr) == (1, f"arithmos: No space left on device: {name}\n")
+    assert os.listdir(tmp_path / "new") == []
 
 
 @pytest.mark.skipif(not REAL, reason="ARITHMOS_DATA does not say where MNIST is")

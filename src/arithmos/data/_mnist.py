@@ -142,6 +142,8 @@ def _download(file: File, folder: Path, watch: Watch) -> None:
             return
         except (RequestException, ValueError) as error:
             failures.append(f"{urlsplit(mirror).netloc}: {_reason(error)}")
+        except OSError as error:  # of the disk; pooch has removed what it had of the file
+            raise OSError(error.errno, error.strerror, str(folder / name)) from error
     raise FileNotFoundError(f"no mirror gave {name} ({', '.join(failures)}); {_ways(folder)}")
 
 

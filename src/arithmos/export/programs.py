@@ -1,5 +1,6 @@
 """Networks as programs: `torch.export` and ONNX, for any number of rows."""
 
+import io
 import logging
 import warnings
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from .._files import write_whole
 from ..formula.network import of_module
 from .extras import needs
 
@@ -16,7 +18,9 @@ from .extras import needs
 def save_pt2(model: nn.Module, path: str | Path) -> None:
     """Save a stack of units as a program of `torch.export`; `torch.export.load(path).module()` runs it."""
     rows = {0: torch.export.Dim("rows")}
-    torch.export.save(torch.export.export(model.eval(), (_example(model),), dynamic_shapes=(rows,)), path)
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(model.eval(), (_example(model),), dynamic_shapes=(rows,)), file)
+    write_whole(path, file.getvalue())
 
 
 def save_onnx(model: nn.Module, path: str | Path) -> None:
@@ -35,7 +39,7 @@ def save_onnx(model: nn.Module, path: str | Path) -> None:
             verbose=False,
         )
     assert program is not None, "the exporter gives a program unless it is given a file"
-    program.save(path)
+    write_whole(path, program.model_proto.SerializeToString())
 
 
 @contextmanager

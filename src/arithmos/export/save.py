@@ -6,6 +6,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 from torch import nn
 
+from .._files import write_whole
 from ..formula import expression
 from ..formula.expression import SNAP
 from .programs import save_onnx, save_pt2
@@ -59,5 +60,5 @@ def save(
     elif chosen == "onnx":
         save_onnx(model, path)
     else:
-        path.write_text(source(expression(model, names, snap, inputs=inputs), chosen), encoding="utf-8")
+        write_whole(path, source(expression(model, names, snap, inputs=inputs), chosen))
     return path

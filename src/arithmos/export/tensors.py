@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from .. import __version__
+from .._files import write_whole
 from ..nn import UNITS, Recurrent
 from .extras import needs
 
@@ -27,12 +28,13 @@ def save_safetensors(model: nn.Module, path: str | Path, about: Mapping[str, str
         TypeError: there is a layer that is none of arithmos.
     """
     with needs("safetensors", "formula"):
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
     stack = nn.Sequential(*_flat(model))
     plain = [_describe(module, number) for number, module in enumerate(stack, 1)]
     metadata = {"format": "pt", "arithmos.version": __version__, KEY: json.dumps(plain), **(about or {})}
-    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in stack.state_dict().items()}, path, metadata)
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in stack.state_dict().items()}
+    write_whole(path, save(tensors, metadata))
 
 
 def load_safetensors(path: str | Path) -> tuple[nn.Sequential, dict[str, str]]:

@@ -1,5 +1,6 @@
 """From a name to a chart, and from a chart to a file."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from .._files import write_whole
 from ..experiments import Experiment, Surface
 from ..store import Store
 from . import contours, digit_figures, figures, portraits
@@ -103,12 +105,17 @@ def save(chart: Any, path: str | Path) -> Path:
         The file.
     """
     path = check_path(path)
-    suffix = path.suffix.lower()
-    if suffix == ".json":
-        path.write_text(json.dumps(vega_lite(chart), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    elif suffix == ".html":
-        options = {"renderer": "svg"}  # text in the page's color
-        chart.save(path, format="html", inline=True, embed_options=options, json_kwds={"cls": _ForScripts})
-    else:
-        chart.properties(background="white").save(path, format=suffix[1:], scale_factor=2 if suffix == ".png" else 1)
+    write_whole(path, _written(chart, path.suffix.lower()[1:]))
     return path
+
+
+def _written(chart: Any, format: str) -> str | bytes:
+    if format == "json":
+        return json.dumps(vega_lite(chart), ensure_ascii=False, indent=1) + "\n"
+    file = io.StringIO() if format in ("html", "svg") else io.BytesIO()
+    if format == "html":
+        options = {"renderer": "svg"}  # text in the page's color
+        chart.save(file, format=format, inline=True, embed_options=options, json_kwds={"cls": _ForScripts})
+    else:
+        chart.properties(background="white").save(file, format=format, scale_factor=2 if format == "png" else 1)
+    return file.getvalue()

@@ -15,6 +15,7 @@ from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from .. import __version__
+from .._files import write_whole
 from ..experiments import EXPERIMENTS, SURFACES, Experiment, Finding, Surface, findings
 from ..store import Store
 from . import portraits
@@ -91,7 +92,7 @@ def write(path: str | Path, store: str | Path | Store = "runs", *, criterion: Cr
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
     path = Path(path)
-    path.write_text(page(store, criterion=criterion), encoding="utf-8")
+    write_whole(path, page(store, criterion=criterion))
     return path
 
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from .._files import TEMPORARY
 from . import _part
 
 Key = tuple[str, int, str]
@@ -69,7 +70,7 @@ class Folder:
 
     def sweep(self) -> None:
         """Remove what killed writers left unfinished."""
-        for path in self.path.glob(f"{_part.TEMPORARY}*"):
+        for path in self.path.glob(f"{TEMPORARY}*"):
             with suppress(FileNotFoundError):
                 if time.time() - path.stat().st_mtime > ABANDONED_S:
                     path.unlink()

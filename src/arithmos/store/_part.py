@@ -10,16 +10,15 @@ import os
 import re
 import secrets
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .. import __version__
+from .._files import TEMPORARY, sync_folder, write_whole
 from . import _migrations, _sound
 
-TEMPORARY = ".unfinished-"
 KIND, SCHEMA_VERSION, PACKAGE_VERSION, NONCE = (
     f"arithmos.{name}".encode() for name in ("kind", "schema", "version", "nonce")
 )
@@ -92,10 +91,10 @@ def place(folder: Path, kind: str, data: bytes) -> str:
     try:
         make_folder(folder)
         try:
-            write(folder, data, name)
+            write_whole(folder / name, data)
         except FileNotFoundError:  # taken for abandoned by a pack whose clock is days ahead
             make_folder(folder)
-            write(folder, data, name)
+            write_whole(folder / name, data)
     except OSError as error:
         raise explain(error, "write to", folder) from error
     return name
@@ -105,49 +104,18 @@ def make_folder(folder: Path) -> None:
     """Make a folder, and its name last."""
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
-        _sync_folder(folder.parent)
-
-
-def write(folder: Path, data: bytes, name: str) -> None:
-    """Write a file under a temporary name and move it into place."""
-    temporary = folder / f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}"
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.replace(temporary, folder / name)
-    except BaseException:
-        with suppress(OSError):  # the error that brought us here says more
-            os.unlink(temporary)
-        raise
-    _sync_folder(folder)
+        sync_folder(folder.parent)
 
 
 def try_to_write(folder: Path) -> None:
     """Fail now if a part could not be written."""
-    trial = f"{TEMPORARY}{os.getpid()}-trial-{secrets.token_hex(8)}"
+    trial = folder / f"{TEMPORARY}{os.getpid()}-trial-{secrets.token_hex(8)}"
     try:
         make_folder(folder)
-        write(folder, bytes(4096), trial)
-        os.unlink(folder / trial)
+        write_whole(trial, bytes(4096))
+        os.unlink(trial)
     except OSError as error:
         raise explain(error, "write to", folder) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network disks sync no folders
-            raise
-    finally:
-        os.close(descriptor)
 
 
 def verified_bytes(path: Path, kind: str) -> bytes:

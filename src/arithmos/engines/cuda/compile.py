@@ -8,10 +8,11 @@ import contextlib
 import hashlib
 import os
 import sys
-import tempfile
 import threading
 from functools import lru_cache
 from pathlib import Path
+
+from ..._files import write_whole
 
 SOURCES = Path(__file__).parent
 OPTIONS = {"std": "c++17"}
@@ -37,7 +38,8 @@ def cubin(configuration: str, arch: str) -> bytes:
             return entry[_DIGEST:]
     code = _compile(configuration, arch)
     with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
-        _write(path, _digest(code) + code)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, _digest(code) + code)
     return code
 
 
@@ -52,18 +54,6 @@ def cache_folder() -> Path:
 
 def _digest(code: bytes) -> bytes:
     return hashlib.blake2b(code, digest_size=_DIGEST).digest()
-
-
-def _write(path: Path, entry: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".cubin-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(entry)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 @lru_cache(maxsize=1)

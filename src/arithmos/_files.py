@@ -1,0 +1,74 @@
+"""Files that are there whole or not at all: a full disk or a kill leaves the old file, never part of a new one."""
+
+import errno
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+TEMPORARY = ".unfinished-"
+"""How the names of files begin that nobody has finished writing."""
+
+
+def write_whole(path: str | Path, data: bytes | str) -> None:
+    """Write a file under a temporary name in its folder, flush it to the disk, and move it into place.
+
+    A link is followed, and a file keeps its permissions; what is no file, such as a pipe, is written to as it is.
+
+    Args:
+        path: the file.
+        data: all that is in it; text becomes UTF-8.
+
+    Raises:
+        OSError: the disk did not take it, and nothing unfinished is left; the error names the file.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp(), "formula.txt")
+        >>> write_whole(path, "x₁ · x₂")
+        >>> path.read_text(encoding="utf-8")
+        'x₁ · x₂'
+    """
+    data = data.encode() if isinstance(data, str) else data
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            Path(path).write_bytes(data)
+        else:
+            _replace(Path(os.path.realpath(path)), data)
+    except OSError as error:
+        code = error.errno or errno.EIO
+        raise OSError(code, os.strerror(code), str(path)) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    temporary = path.parent / f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            with suppress(FileNotFoundError):
+                os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):  # the error that brought us here says more
+            os.unlink(temporary)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder last."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network disks sync no folders
+            raise
+    finally:
+        os.close(descriptor)

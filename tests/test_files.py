@@ -1,0 +1,134 @@
+"""Whatever a user asks us to write is there whole or not at all."""
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import altair as alt
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from tests.factories import make_run, make_spec
+from tests.faults import Disk
+
+from arithmos._files import write_whole
+from arithmos.cli import main
+from arithmos.export import save as export
+from arithmos.nn import NAU
+from arithmos.regression import from_csv, picture
+from arithmos.report import html
+from arithmos.report.draw import SUFFIXES, save
+from arithmos.store import Store
+
+OLD = b"what was there before"
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk takes half of what is written, and is full."""
+    write = os.write
+
+    def fail(descriptor: int, data: bytes) -> int:
+        write(descriptor, data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", fail)
+
+
+def test_a_fault_at_any_point_leaves_the_old_file_or_the_new(tmp_path: Path, disk: Disk) -> None:
+    path = tmp_path / "file"
+    for error in (disk.error, KeyboardInterrupt()):
+        disk.error = error
+        for point in disk.points(lambda: write_whole(path, b"new" * 1000)):
+            path.write_bytes(OLD)
+            disk.failing(point)
+            with pytest.raises(type(error)) as raised:
+                write_whole(path, b"new" * 1000)
+            disk.well()
+            moved = point > 4  # open, write, fsync, close and replace; then the folder is flushed
+            assert path.read_bytes() == (b"new" * 1000 if moved else OLD)
+            assert os.listdir(tmp_path) == ["file"]
+            assert isinstance(raised.value, KeyboardInterrupt) or raised.value.filename == str(path)
+    assert disk.met[:5] == ["open", "write", "fsync", "close", "replace"]
+
+
+def test_a_link_is_followed_and_permissions_stay(tmp_path: Path) -> None:
+    path, link = tmp_path / "file", tmp_path / "link"
+    path.write_bytes(OLD)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_whole(link, "new")
+    assert (link.is_symlink(), path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (True, b"new", 0o640)
+
+
+def test_what_is_no_file_is_written_to_as_it_is(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(pipe, "new")
+        assert os.read(reader, 100) == b"new"
+    finally:
+        os.close(reader)
+    with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+        write_whole(tmp_path, "new")
+    with pytest.raises(FileNotFoundError, match="nowhere/file"):
+        write_whole(tmp_path / "nowhere" / "file", "new")
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+CHART = alt.Chart(pd.DataFrame({"x": [1, 2]})).mark_point().encode(x="x:Q")
+ENDINGS = (".safetensors", ".pt2", ".onnx", ".py", ".c")
+
+
+@pytest.mark.usefixtures("full", "shapes_unchecked")
+@pytest.mark.parametrize(
+    ("name", "writer"),
+    [(f"figure{suffix}", lambda path: save(CHART, path)) for suffix in SUFFIXES]
+    + [(f"network{ending}", lambda path: export(NAU(2, 1), path)) for ending in ENDINGS]
+    + [("report.html", html.write)],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_writer(tmp_path: Path, monkeypatch, name: str, writer: Callable[[Path], object]) -> None:
+    monkeypatch.setattr(html, "page", lambda store, *, criterion: "<!doctype html>")
+    path = tmp_path / name
+    path.write_bytes(OLD)
+    with pytest.raises(OSError, match=rf"No space left on device.*{name}"):
+        writer(path)
+    assert path.read_bytes() == OLD
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("loss-surface.json", ["figure", "loss-surface", "--format", "json"]),
+        ("report.html", ["report"]),
+        ("network.c", ["export", make_spec().id, "0", "--to", "network.c"]),
+        ("data-fit.html", ["fit", "data.csv", "--target", "y"]),
+    ],
+    ids=["figure", "report", "export", "fit"],
+)
+def test_every_command_says_in_a_line_which_file(tmp_path: Path, request, monkeypatch, name, command) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(html, "page", lambda store, *, criterion: "<!doctype html>")
+    monkeypatch.setattr(
+        from_csv, "fit_csv", lambda *file, **options: SimpleNamespace(table=SimpleNamespace(left_out=[]))
+    )
+    monkeypatch.setattr(picture, "draw", lambda fit: CHART)
+    Store("runs").append([make_run()])
+    Path(name).write_bytes(OLD)
+    before = sorted(os.listdir())
+    request.getfixturevalue("full")
+    done = CliRunner().invoke(main, command, catch_exceptions=False)
+    assert (done.exit_code, done.stderr) == (1, f"arithmos: No space left on device: {name}\n")
+    assert Path(name).read_bytes() == OLD
+    assert sorted(os.listdir()) == before
