@@ -3,8 +3,9 @@
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import special
 
 from .interval import Interval, sample, tail
 
@@ -94,7 +95,7 @@ def median_prediction(x: ArrayLike, n: int, level: float = 0.95) -> Interval:
     if not x.size:
         return Interval(math.nan)
     r = np.arange(1, x.size // 2 + 1)
-    below = stats.betabinom.sf((n + 1) // 2 - 1, n, r, x.size + 1 - r)
+    below = scipy.stats.betabinom.sf((n + 1) // 2 - 1, n, r, x.size + 1 - r)
     return _between(x, int(np.count_nonzero(below <= alpha)))
 
 

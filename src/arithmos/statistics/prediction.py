@@ -9,8 +9,9 @@ import math
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
 from .interval import sample
 
@@ -45,7 +46,7 @@ def median_p(x: ArrayLike, printed: float, n: int, error: float = 0.0) -> float:
     sides = []
     for values, value in ((x, printed), (-x, -printed)):
         r = int(np.count_nonzero(values <= value + error)) + 1  # the lowest of ours that is surely above it
-        below = stats.betabinom.sf((n + 1) // 2 - 1, n, r, x.size + 1 - r) if r <= x.size else 1.0
+        below = scipy.stats.betabinom.sf((n + 1) // 2 - 1, n, r, x.size + 1 - r) if r <= x.size else 1.0
         sides.append(float(below))
     return min(1.0, 2 * min(sides))
 

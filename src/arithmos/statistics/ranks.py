@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special
 
 from .interval import sample
 
@@ -31,7 +32,7 @@ def rank_sum(pairs: Iterable[tuple[ArrayLike, ArrayLike]]) -> tuple[float, float
         if not (x.size and y.size):
             continue
         n = x.size + y.size
-        ranks = stats.rankdata(np.concatenate([x, y]))
+        ranks = scipy.stats.rankdata(np.concatenate([x, y]))
         below += float(ranks[x.size :].sum()) - y.size * (y.size + 1) / 2
         count += x.size * y.size
         mean += x.size * y.size / 2
@@ -39,4 +40,4 @@ def rank_sum(pairs: Iterable[tuple[ArrayLike, ArrayLike]]) -> tuple[float, float
     if not count:
         return math.nan, 1.0
     z = (below - mean) / math.sqrt(variance) if variance else 0.0
-    return below / count, float(stats.norm.sf(z))
+    return below / count, float(special.ndtr(-z))

@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from .interval import Interval, tail
 
@@ -77,4 +78,4 @@ def fisher_exact(k1: int, n1: int, k2: int, n2: int) -> float:
     """
     _check_counts(k1, n1, "k1 and n1")
     _check_counts(k2, n2, "k2 and n2")
-    return float(stats.fisher_exact(np.array([[k1, n1 - k1], [k2, n2 - k2]]))[1])
+    return float(scipy.stats.fisher_exact(np.array([[k1, n1 - k1], [k2, n2 - k2]]))[1])
