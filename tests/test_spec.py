@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import linecache
 
 import numpy as np
 import pytest
@@ -124,6 +125,20 @@ def test_a_users_file_is_known_by_its_digest_not_its_place(tmp_path):
         model(f"NAU>{paths[0]}:Missing")
     with pytest.raises(FileNotFoundError, match="there is no file"):
         model(f"NAU>{tmp_path}/none.py:Mine")
+
+
+def test_a_unit_in_a_cell_is_known_by_the_cell():
+    def version(cell):
+        file = f"<cell {hash(cell)}>"
+        linecache.cache[file] = (len(cell), None, cell.splitlines(keepends=True), file)
+        names = {"__name__": "a notebook"}
+        exec(compile(cell, file, "exec"), names)
+        return Layer(as_unit(names["Mine"])).version
+
+    assert version(OWN) == version(OWN) != version(OWN + "\n")
+    bare = "from arithmos.nn import NAU\nclass Mine(NAU): pass\n"
+    with pytest.raises(ValueError, match=r"unit 'Mine': its source, .* is not found; write it into a file"):
+        version(bare)
 
 
 def test_a_users_class_is_a_unit():

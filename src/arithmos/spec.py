@@ -85,11 +85,14 @@ class Layer:
 
 
 def source(unit: Unit) -> str:
-    """The file in which a user's unit is written, whole, since a class may call on its neighbours."""
+    """The file, or cell of a notebook, in which a user's unit is written: whole, for a class may call on neighbours."""
     try:
         return Path(inspect.getfile(unit.module)).read_text()
-    except (OSError, TypeError):  # typed into an interpreter
-        return inspect.getsource(unit.module)
+    except (OSError, TypeError):  # no file: in a notebook a class does not know its cell, but its functions do
+        for member in vars(unit.module).values():
+            if inspect.isfunction(member) and member.__module__ == unit.module.__module__:
+                return "".join(inspect.findsource(member)[0])
+    raise ValueError(f"unit {unit.name!r}: its source, by which runs are known, is not found; write it into a file")
 
 
 @lru_cache(maxsize=32)
