@@ -85,6 +85,11 @@ class WrongParts(Mine):
     parts = Leaf(Clamp(0.0, 1.0), Product(), NMU.parts.init)
 
 
+class WrongSparsity(NMU):
+    def sparsity(self):
+        return self.weight.sigmoid().mean()
+
+
 class HalfLogs(NACMulNMU):
     def forward(self, x):
         return (x.log() @ self.weight.T).exp()
@@ -116,6 +121,7 @@ def test_a_layer_in_ten_lines_passes():
         (ByValue, "onnx", "operators that ONNX has"),
         (GlobalRandomness, "reset", "give it to every random filler"),
         (WrongParts, "parts", "declare the parts that forward is made of"),
+        (WrongSparsity, "parts", "regularize the stored matrix"),
         (HidesNaN, "nan", "let NaN through"),
     ],
 )

@@ -228,7 +228,7 @@ def check_reset(unit: Checked) -> None:
 
 
 def check_parts(unit: Checked) -> None:
-    """The declared parts describe the layer: its parameters in order, their start and range, and its output.
+    """The declared parts describe the layer: its parameters in order, their start, range and regularizer, its output.
 
     The fused engines know a unit by its parts only. A unit that declares none is not checked.
     """
@@ -258,6 +258,10 @@ def check_parts(unit: Checked) -> None:
         _equal(list(bounds.values()), [(clamp.low, clamp.high) for clamp in clamps])
         for name in bounds:
             layer.get_parameter(name)
+    advice = "regularize the stored matrix of each leaf, as its `sparsity` says, or parts=None"
+    with _expect(unit, "sparsity() named by the parts", advice):
+        found = layer.sparsity() if hasattr(layer, "sparsity") else torch.zeros(())  # type: ignore[operator]
+        _close(found, _regularizer(leaves, list(layer.parameters())))
 
 
 def check_nan(unit: Checked) -> None:
@@ -341,6 +345,15 @@ def _close(found: Tensor, expected: Tensor, rtol: float = 1e-5, atol: float = 1e
 def _shapes(leaf: Leaf) -> list[tuple[int, ...]]:
     matrices = 2 if isinstance(leaf.map, TanhSigmoid) else 1
     return [(OUT, IN)] * matrices + ([(OUT,)] if leaf.bias else [])
+
+
+def _regularizer(leaves: list[Leaf], parameters: list[nn.Parameter]) -> Tensor:
+    total, place = torch.zeros(()), 0
+    for leaf in leaves:
+        if leaf.sparsity != "none":
+            total = total + functional.sparsity(parameters[place], signed=leaf.sparsity == "signed")
+        place += len(_shapes(leaf))
+    return total
 
 
 def _evaluate(parts: Leaf | Gate, parameters: list[nn.Parameter], x: Tensor) -> Tensor:

@@ -75,7 +75,8 @@ class Leaf:
         init: how each parameter of the map starts.
         activation: applied to the aggregated value.
         bias: adds a learned vector, which starts at 0, before the activation.
-        sparsity: the regularizer of a weight, min(|w|, |1 - |w||) if "signed", min(|w|, |1 - w|) if not.
+        sparsity: the regularizer of the map's first parameter p, min(|p|, |1 - |p||) if "signed", min(|p|, |1 - p|) if
+            "unsigned"; of use where the parameter is the weight itself, as in `Free` and `Clamp`.
 
     Its parameters, in the order of `module.parameters()`: W_hat and M_hat for `TanhSigmoid`, one matrix
     for the other maps, then the bias.
