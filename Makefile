@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo report test test-slow golden lint format types docs build audit
+.PHONY: demo report test test-slow golden examples lint format types docs build audit
 
 demo: $(STAMP)
 	$(BIN)/arithmos run table-1 --store runs
@@ -20,6 +20,11 @@ test-slow: $(STAMP)
 golden: $(STAMP)
 	$(BIN)/pytest -q --golden tests/experiments tests/report tests/browser tests/test_cli.py
 
+examples: $(STAMP)
+	for name in $(basename $(notdir $(wildcard examples/*.py))); do \
+		$(BIN)/python examples/$$name.py >examples/output/$$name.txt || exit 1; done
+	$(BIN)/python -m tools.execute
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -35,7 +40,10 @@ docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 build: $(STAMP)
+	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	ls -lh dist
 
 audit: $(STAMP)
 	$(BIN)/python -m pip install --quiet pip-audit

@@ -1,6 +1,5 @@
 """The formula behind a CSV file: made here, with noise and columns that play no part, and found again."""
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +21,10 @@ def make(path: Path) -> None:
     frame.to_csv(path, index=False)
 
 
-def main(folder: str | Path | None = None) -> Fit:
+def main(folder: str | Path = "shop") -> Fit:
     """Write the file, fit it, print, draw, and return the fit. In a shell: arithmos fit shop.csv --target profit."""
-    folder = Path(folder or tempfile.mkdtemp())
+    folder = Path(folder)
+    folder.mkdir(exist_ok=True)
     make(folder / "shop.csv")
     fit = fit_csv(folder / "shop.csv", "profit", random_state=0)
     print(fit)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from arithmos import bench
+from arithmos.tasks import TEN_PARAMETERS
 
 
 class DividingNMU(nn.Module):
@@ -42,10 +43,10 @@ class DividingNMU(nn.Module):
 
 
 def main(seeds: int = 10, iterations: int = 50_000) -> pd.DataFrame:
-    """Train on the paper's problem, print the success rates, and return the table."""
+    """Train on the problem of Table 1, print the success rates, and return the table."""
     with tempfile.TemporaryDirectory() as store:
         table = bench.compare(
-            DividingNMU, first="NAU", task="mul", models=["NMU"], seeds=seeds, iterations=iterations, store=store
+            DividingNMU, task=TEN_PARAMETERS, models=["NMU"], seeds=seeds, iterations=iterations, store=store
         )
     print(table[["label", "n", "success_rate", "success_rate_low", "success_rate_high"]].to_string(index=False))
     return table
