@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+import yaml
 
 import arithmos
 
@@ -47,15 +48,31 @@ def test_version_is_in_one_place():
     assert f'__version__ = "{arithmos.__version__}"' in source.read_text()
 
 
+def test_citation_names_the_paper():
+    [paper] = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert paper["authors"][0]["family-names"] == "Madsen"
+    for value in (paper["title"], paper["url"], str(paper["year"])):
+        assert f"{{{value}}}" in readme.partition("@inproceedings")[2]
+
+
 @pytest.mark.slow
 def test_builds_what_installs_in_an_empty_environment(tmp_path):
     run(sys.executable, "-m", "build", "--outdir", tmp_path / "dist", ROOT)
     [wheel] = (tmp_path / "dist").glob("*.whl")
     [sdist] = (tmp_path / "dist").glob("*.tar.gz")
+    assert wheel.stat().st_size < 5 * 2**20
+    run(sys.executable, "-m", "twine", "check", "--strict", wheel, sdist)
     assert "arithmos/py.typed" in zipfile.ZipFile(wheel).namelist()
     with tarfile.open(sdist) as files:
         packed = {name.partition("/")[2] for name in files.getnames()}
-    assert {"README.md", "docs/nmu.svg", "examples/ten_parameters.py", "tests/test_package.py"} <= packed
+    assert {
+        "README.md",
+        "docs/nmu.svg",
+        "examples/ten_parameters.py",
+        "tests/test_package.py",
+        "tools/examples.py",
+    } <= packed
 
     venv.create(tmp_path / "empty", with_pip=True)
     python = tmp_path / "empty" / "bin" / "python"
