@@ -4,16 +4,21 @@ import importlib.util
 import re
 import shlex
 import sys
+import tomllib
 from pathlib import Path
 
 import click
 import pytest
+import yaml
 from tools import reference
 
 from arithmos.cli import main
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+TEXTS = [*PAGES, *sorted(ROOT.glob("*.md"))]
+ELSEWHERE = {"toml": "tests/experiments/test_files.py", "dockerfile": "no Docker here", "bibtex": "no program"}
+"""Languages of blocks that are not looked at below, and who does, or why nobody."""
 COMMANDS = dict(reference.commands(main))
 
 
@@ -44,13 +49,44 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
     spec.loader.exec_module(module)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=name)
+@pytest.mark.parametrize("page", [page for page in TEXTS if blocks(page, "bash")], ids=name)
 def test_commands_are_known(page):
     lines = [line.partition("  #")[0] for _, code in blocks(page, "bash") for line in code.splitlines()]
-    for line in lines:
-        words = shlex.split(line)
-        if words[:1] == ["arithmos"]:
+    for words in map(shlex.split, lines):
+        check(words)
+
+
+def check(words: list[str]) -> None:
+    """Fails for an unknown verb or option of ours, target of the Makefile, extra of the package, or script."""
+    match words:
+        case ["arithmos", *_]:
             parse(words)
+        case ["make", *targets]:
+            assert set(targets) <= set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+        case ["pip", "install", *rest]:
+            extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+            assert {extra for word in rest for extra in re.findall(r"[\w]+", word.partition("[")[2])} <= set(extras)
+        case ["python", script, *_] if "/" in script:
+            assert (ROOT / script).is_file(), script
+
+
+@pytest.mark.parametrize(
+    "command", ["arithmos run table-1 --sedes 3", "make tset", "pip install .[bnech]", "python examples/none.py"]
+)
+def test_a_wrong_command_is_noticed(command):
+    with pytest.raises((click.NoSuchOption, AssertionError)):
+        check(shlex.split(command))
+
+
+def test_no_block_is_left_out():
+    """What needs a queue or a cluster (`py`, `yaml`) is at least well formed."""
+    for page in TEXTS:
+        fences = re.findall(r"^```(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)[::2]
+        assert set(fences) <= {"python", "bash", "py", "yaml", *ELSEWHERE}, name(page)
+        for _, code in blocks(page, "py"):
+            compile(code, name(page), "exec")
+        for _, code in blocks(page, "yaml"):
+            assert yaml.safe_load(code)
 
 
 def parse(words: list[str]) -> None:
@@ -61,11 +97,6 @@ def parse(words: list[str]) -> None:
     command = COMMANDS[path]
     assert not isinstance(command, click.Group), f"{path} needs a verb"
     command.make_parser(click.Context(command)).parse_args(words[1:])
-
-
-def test_an_unknown_option_is_noticed():
-    with pytest.raises(click.NoSuchOption):
-        parse(["arithmos", "run", "table-1", "--sedes", "3"])
 
 
 def test_every_option_is_in_the_reference():
