@@ -85,6 +85,11 @@ def test_what_is_no_file_is_written_to_as_it_is(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["pipe"]
 
 
+def test_a_character_without_a_code_becomes_its_number(tmp_path: Path) -> None:
+    write_whole(tmp_path / "file", os.fsdecode(b"part-\xff") + " é")
+    assert (tmp_path / "file").read_bytes() == b"part-\\udcff \xc3\xa9"
+
+
 CHART = alt.Chart(pd.DataFrame({"x": [1, 2]})).mark_point().encode(x="x:Q")
 ENDINGS = (".safetensors", ".pt2", ".onnx", ".py", ".c")
 

@@ -18,7 +18,7 @@ def write_whole(path: str | Path, data: bytes | str) -> None:
 
     Args:
         path: the file.
-        data: all that is in it; text becomes UTF-8.
+        data: all that is in it; text becomes UTF-8, and a character that has none, as in an odd file name, its number.
 
     Raises:
         OSError: the disk did not take it, and nothing unfinished is left; the error names the file.
@@ -30,7 +30,7 @@ def write_whole(path: str | Path, data: bytes | str) -> None:
         >>> path.read_text(encoding="utf-8")
         'x₁ · x₂'
     """
-    data = data.encode() if isinstance(data, str) else data
+    data = data.encode(errors="backslashreplace") if isinstance(data, str) else data
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             Path(path).write_bytes(data)

@@ -113,8 +113,23 @@ def test_foreign_words_are_escaped():
     assert "<script>" not in page
     assert "<i>" not in page
     assert "NAU&gt;my_unit.py:A|B &lt;script&gt;&amp;" in page
-    assert r"NAU>my_unit.py:A\|B" in grid.write("markdown")
-    assert r"NAU\textgreater{}my\_unit.py" in grid.write("latex")
+    assert grid.write("markdown").splitlines() == [
+        "**a &lt;b> &amp; c**",
+        "",
+        r"| x\|y |",
+        "| --- |",
+        r"| NAU>my\_unit.py:A\|B &lt;script>&amp; |",
+        "",
+        "50 % &lt;i>",
+    ]
+    assert r"NAU\textgreater{}my\_unit.py:A\textbar{}B \textless{}script\textgreater{}\&" in grid.write("latex")
+
+
+def test_words_cannot_be_markup():
+    grid = Grid("t", ["h"], [[[Cell("[a](javascript:b) *c* _d_ `e` \\", best=True)], [Cell("[1] & 50 % $ # ~ ^ { }")]]])
+    assert r"| **\[a](javascript:b) \*c\* \_d\_ \`e\` \\** |" in grid.write("markdown")
+    tex = r"{[}1] \& 50 \% \$ \# \textasciitilde{} \textasciicircum{} \{ \} \\"
+    assert tex in grid.write("latex").splitlines()
 
 
 def test_latex_has_balanced_braces_and_no_double_superscript(store):

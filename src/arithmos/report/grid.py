@@ -32,7 +32,10 @@ _WORDS = {
     "½": r"$\frac{1}{2}$",
     "—": "---",
     "…": r"\ldots{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # after the end of a row it would begin an option
 }
+_MARKDOWN = str.maketrans({"<": "&lt;", "&": "&amp;", **{character: "\\" + character for character in "\\`*_[|"}})
 
 
 @dataclass(frozen=True)
@@ -128,16 +131,20 @@ def text(grid: Grid) -> str:
 def markdown(grid: Grid) -> str:
     """A pipe table."""
 
+    def escaped(value: str) -> str:
+        return value.translate(_MARKDOWN)
+
     def cell(cell: Cell) -> str:
-        shown = cell.plain.replace(cell.value, f"**{cell.value}**", 1) if cell.best else cell.plain
-        return shown.replace("|", r"\|")
+        value = escaped(cell.value)
+        return escaped(cell.plain).replace(value, f"**{value}**", 1) if cell.best else escaped(cell.plain)
 
     def line(values: Sequence[str]) -> str:
         return f"| {' | '.join(values)} |"
 
     rows = [line([cell(c) for c in row]) for group in grid.groups for row in group]
-    notes = [f"\n{note}" for note in grid.notes]
-    return "\n".join([f"**{grid.title}**", "", line(grid.header), line(["---"] * len(grid.header)), *rows, *notes])
+    notes = [f"\n{escaped(note)}" for note in grid.notes]
+    header = [line([escaped(name) for name in grid.header]), line(["---"] * len(grid.header))]
+    return "\n".join([f"**{escaped(grid.title)}**", "", *header, *rows, *notes])
 
 
 def latex(grid: Grid) -> str:
