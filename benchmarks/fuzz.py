@@ -25,6 +25,7 @@ MEANING = {
     "unit_file": "files of units",
     "command_line": "command lines of all verbs",
     "store_part": "parts of a store with a sound digest: columns, types, nulls, bounds, metadata, foreign files",
+    "weights_file": "safetensors, wrong in a byte, in the header, in what it says of its network, or in its tensors",
 }
 
 

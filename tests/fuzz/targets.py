@@ -5,6 +5,7 @@ from .commands import command_line
 from .files import data_file, experiment_file, unit_file
 from .parts import store_part
 from .specs import spec
+from .weights import weights_file
 
 TARGETS: dict[Target, int] = {
     spec: 10_000,
@@ -13,4 +14,5 @@ TARGETS: dict[Target, int] = {
     unit_file: 1_000,
     command_line: 2_000,
     store_part: 500,
+    weights_file: 2_000,
 }

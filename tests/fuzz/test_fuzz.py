@@ -5,7 +5,15 @@ import pytest
 from . import Target, fuzz
 from .targets import TARGETS
 
-FEW = {"spec": 400, "experiment_file": 200, "data_file": 100, "unit_file": 100, "command_line": 25, "store_part": 8}
+FEW = {
+    "spec": 400,
+    "experiment_file": 200,
+    "data_file": 100,
+    "unit_file": 100,
+    "command_line": 25,
+    "store_part": 8,
+    "weights_file": 200,
+}
 
 
 def tell(record_property, target: Target, outcomes) -> None:

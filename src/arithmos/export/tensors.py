@@ -3,17 +3,21 @@
 import inspect
 import json
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
-from .. import __version__
+from .. import __version__, _checks
 from .._files import write_whole
+from .._options import checked
 from ..nn import UNITS, Recurrent
 from .extras import needs
 
 KEY = "arithmos.network"
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def save_safetensors(model: nn.Module, path: str | Path, about: Mapping[str, str] | None = None) -> None:
@@ -41,7 +45,8 @@ def load_safetensors(path: str | Path) -> tuple[nn.Sequential, dict[str, str]]:
     """The network in a file of safetensors, and what the file says of it.
 
     Raises:
-        ValueError: the file is not from arithmos, or from one with other units.
+        ValueError: the file is damaged, or not from arithmos, or from one with other units.
+        FileNotFoundError: there is no such file.
     """
     with needs("safetensors", "formula"):
         from safetensors import SafetensorError, safe_open
@@ -50,12 +55,23 @@ def load_safetensors(path: str | Path) -> tuple[nn.Sequential, dict[str, str]]:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
-    except SafetensorError as error:
+    except FileNotFoundError:
+        raise
+    except (SafetensorError, OSError) as error:
         raise ValueError(f"{str(path)!r} is not a file of safetensors: {error}") from error
     if KEY not in metadata:
         raise ValueError(f"{str(path)!r} does not say which network it is; it was not saved by arithmos")
-    network = nn.Sequential(*(_build(entry) for entry in json.loads(metadata.pop(KEY))))
-    network.load_state_dict(tensors, assign=True)
+    try:
+        network = nn.Sequential(*(_build(entry) for entry in json.loads(metadata.pop(KEY))))
+        _check_sizes(network)
+        if (
+            any(tensor.dtype not in DTYPES for tensor in tensors.values())
+            or len({t.dtype for t in tensors.values()}) > 1
+        ):
+            raise ValueError(f"tensors must be of one of {DTYPES}, got {[t.dtype for t in tensors.values()]}")
+        network.load_state_dict(tensors, assign=True)
+    except Exception as error:  # a file may say anything, and torch and Python answer in many ways
+        raise ValueError(f"{str(path)!r} has no network of this arithmos in it: {error}") from error
     return network, metadata
 
 
@@ -78,5 +94,15 @@ def _build(entry: dict[str, Any]) -> nn.Module:
     unit = UNITS.get(entry["unit"])
     if unit is None or unit.version != entry["version"]:
         raise ValueError(f"there is no unit {entry['unit']!r} of version {entry['version']} in this arithmos")
-    module = unit.module(**entry["options"], device="meta")
-    return Recurrent(module, initial=entry["initial"]) if "initial" in entry else module
+    options = dict(entry["options"])
+    sizes = [_checks.whole(name, options.pop(name), 1) for name in ("in_features", "out_features")]
+    module = unit.module(*sizes, **dict(checked(unit.name, tuple(options.items()))), device="meta")
+    return Recurrent(module, initial=_checks.number("initial", entry["initial"])) if "initial" in entry else module
+
+
+def _check_sizes(network: nn.Sequential) -> None:
+    for number, (before, after) in enumerate(pairwise(network), 2):
+        given = before.state_size if isinstance(before, Recurrent) else before.out_features
+        taken = after.input_size if isinstance(after, Recurrent) else after.in_features
+        if given != taken:
+            raise ValueError(f"layer {number} must take the {given} values of the one before it, and takes {taken}")
