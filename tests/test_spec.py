@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from arithmos.nn import NAU, UNITS, Clamp
 from arithmos.spec import MODELS, Adam, Layer, Model, Spec, as_unit, load_unit, model
-from arithmos.tasks import TEN_PARAMETERS, Arithmetic, Rows
+from arithmos.tasks import TEN_PARAMETERS, Arithmetic, DigitSequences, Rows
 from arithmos.training import SparsitySchedule
 
 SPEC = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=200_000)
@@ -36,6 +36,33 @@ def test_id_is_stable():
     assert SPEC.id == "76a4d084edf660e9"
     assert json.loads(SPEC.json())["task"]["version"] == 1
     assert [layer["version"] for layer in json.loads(SPEC.json())["layers"]] == ["1", "1"]
+
+
+DIGITS = {"operation": "mul", "test_lengths": (2, 10**6), "digits": (1, 2), "images": 10**8, "validation_size": 10**7}
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "message"),
+    [
+        (TEN_PARAMETERS, {"hidden_size": 10**9}, "batch_size or hidden_size must be smaller: a run would need 551 GiB"),
+        (
+            TEN_PARAMETERS,
+            {"hidden_size": 10**9, "batch_size": 1},
+            "hidden_size must be smaller: a run would need 78 GiB",
+        ),
+        (TEN_PARAMETERS, {"batch_size": 10**9}, "batch_size or input_size must be smaller: a run would need 26 GiB"),
+        (Arithmetic(operation="mul", input_size=10**9), {}, "input_size must be smaller: a run would need 149,"),
+        (DigitSequences(length=10**6, **DIGITS), {}, "batch_size or length must be smaller: a run would need 374 GiB"),
+        (
+            DigitSequences(length=2, **DIGITS),
+            {"iterations": 10**9, "evaluate_every": 1},
+            "iterations / evaluate_every must be smaller: a run would need 19 GiB",
+        ),
+    ],
+)
+def test_a_run_too_large_for_memory_is_refused(task, changes, message):
+    with pytest.raises(ValueError, match=f"^{message}.* of memory or more, and may have 8 GiB$"):
+        Spec(task=task, model=Model("own", (Layer("NMU"),) * (2 if isinstance(task, Arithmetic) else 1)), **changes)
 
 
 def test_id_does_not_know_how_a_number_was_written():

@@ -20,7 +20,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from . import _checks
+from . import _checks, _memory
 from ._options import Plain, checked, try_options
 from .nn import CELLS, DigitReader, Recurrent
 from .nn._parts import Leaf, Parts
@@ -298,6 +298,7 @@ class Spec:
             raise ValueError(
                 f"inputs of {self.model.name!r} can be regularized on sequences of digits only; strength must be 0"
             )
+        _memory.check(self)
 
     def _check_cell(self) -> None:
         if len(self.model.layers) != 1:

@@ -1,0 +1,46 @@
+"""What a run needs of memory, told by its spec before anything is allocated."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from .tasks import Arithmetic, DigitSequences
+
+if TYPE_CHECKING:
+    from .spec import Spec
+
+MOST_BYTES = 2**33
+"""A run may need so much. That is one limit for all machines: what a spec is must not depend on where it is read."""
+
+_FLOAT = 4
+_STATE = 4 * _FLOAT
+"""Of a weight, with its gradient and Adam's two moments."""
+
+_IMAGE = 28 * 28 * _FLOAT
+_SAMPLES = 20_000 * 8
+"""Of an input, while the threshold of its task is simulated; the validation and test sets have as many."""
+
+
+def check(spec: "Spec") -> None:
+    """Fail now if a run cannot have the memory that it needs at least."""
+    needs = _needs(spec)
+    total = sum(needs.values())
+    if total > MOST_BYTES:
+        cause = max(needs, key=lambda arguments: needs[arguments])
+        raise ValueError(
+            f"{cause} must be smaller: a run would need {total / 2**30:,.0f} GiB of memory or more, and may have "
+            f"{MOST_BYTES / 2**30:.0f} GiB"
+        )
+
+
+def _needs(spec: "Spec") -> dict[str, int]:
+    """Bytes at least, by the arguments that they come of."""
+    sizes, task = spec.sizes, spec.task
+    widest = "input_size" if task.input_size >= max(sizes[1:]) else "hidden_size"
+    weights = sum(i * o for i, o in pairwise(sizes))
+    needs = {widest: _STATE * weights, f"batch_size or {widest}": _FLOAT * spec.batch_size * sum(sizes)}
+    if isinstance(task, Arithmetic):
+        needs["input_size"] = needs.get("input_size", 0) + _SAMPLES * task.input_size
+    if isinstance(task, DigitSequences):
+        needs["batch_size or length"] = _IMAGE * spec.batch_size * task.length
+        needs["iterations / evaluate_every"] = _FLOAT * spec.records * (3 + len(task.test_lengths))
+    return needs
