@@ -22,6 +22,8 @@ MEANING = {
     "spec": "specs from Python values: tasks, models, options, optimizer",
     "experiment_file": "experiment files, wrong in a character, a line, a key or a value",
     "data_file": "CSV and NPY files of rows",
+    "measured_file": "CSV files to find a formula in",
+    "digits_file": "IDX files, gzipped or not",
     "unit_file": "files of units",
     "command_line": "command lines of all verbs",
     "store_part": "parts of a store with a sound digest: columns, types, nulls, bounds, metadata, foreign files",

@@ -44,6 +44,13 @@ def number(name: str, value: object) -> float:
     raise ValueError(f"{name} must be a finite number, got {shown(value)}")
 
 
+def positive(name: str, value: float) -> float:
+    """A number above 0, which NaN is not."""
+    if not value > 0:
+        raise ValueError(f"{name} must be above 0, got {shown(value)}")
+    return value
+
+
 def text(name: str, value: object) -> str:
     """A line of text: not empty, and without characters that cannot be printed."""
     if not (isinstance(value, str) and value and value.isprintable()):

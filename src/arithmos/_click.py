@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from ._extras import needs
 from .data import BadFile
 from .engines import Refused
 from .store import NewerError
@@ -113,9 +114,10 @@ def _words(error: Exception) -> str:
 def extra(name: str) -> Iterator[None]:
     """What is imported inside comes with an extra."""
     try:
-        yield
+        with needs(f"arithmos[{name}]"):
+            yield
     except ModuleNotFoundError as error:
-        raise click.UsageError(f"{error.name} is not installed; install arithmos[{name}].") from error
+        raise click.UsageError(f"{error}.") from error
 
 
 def names(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> list[str] | None:

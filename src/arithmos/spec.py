@@ -248,8 +248,7 @@ class Adam:
         for name in ("lr", "beta1", "beta2", "eps"):
             object.__setattr__(self, name, _checks.number(name, getattr(self, name)))
         for name in ("lr", "eps"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
+            _checks.positive(name, getattr(self, name))
         for name in ("beta1", "beta2"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 0 and below 1, got {getattr(self, name)}")

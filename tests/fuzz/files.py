@@ -1,5 +1,6 @@
 """Experiment files, and the tables and units that lie beside them, with mistakes of all sizes in them."""
 
+import gzip
 import random
 import re
 import tomllib
@@ -7,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.digits import idx
 
 from arithmos import bench
+from arithmos.data import BadFile, read_idx
 from arithmos.experiments import EXPERIMENTS, load, to_toml
 from arithmos.experiments.files.schema import TABLES
 from arithmos.experiments.files.write import written
 from arithmos.nn import CELLS
+from arithmos.regression.table import read_columns
 from arithmos.spec import load_unit
 from arithmos.tasks import Rows
 
@@ -81,6 +85,37 @@ def data_file(rng: random.Random, folder: Path) -> str:
     x, t = spec.task.batch(0, 0, 4)
     assert np.isfinite(x).all()
     assert np.isfinite(t).all()
+    return "accepted"
+
+
+def measured_file(rng: random.Random, folder: Path) -> str:
+    """Columns of a file to find a formula in."""
+    path = folder / "measured.csv"
+    data = broken_text(rng, TABLE.replace(",", rng.choice(",;\t"))).encode("utf-8", "surrogateescape")
+    path.write_bytes(broken_bytes(rng, data) if rng.random() < 0.3 else data)
+    try:
+        table = read_columns(path, ["c"], rng.choice([None, ["a"], ["a", "b"]]))
+    except ValueError as error:
+        return named(error, [str(path), "column '"])
+    assert table.x.shape == (len(table.y), len(table.names))
+    assert np.isfinite(table.x).all()
+    assert np.isfinite(table.y).all()
+    return "accepted"
+
+
+def digits_file(rng: random.Random, folder: Path) -> str:
+    """Images in an IDX file, gzipped or not."""
+    path = folder / "images"
+    data = idx(np.random.default_rng(rng.randrange(99)).integers(0, 256, (2, 3, 4), np.uint8))
+    packed = rng.random() < 0.5
+    data = broken_bytes(rng, gzip.compress(data) if packed else data)
+    path.write_bytes(gzip.compress(data) if rng.random() < 0.2 else data)
+    try:
+        images = read_idx(path, 3)
+    except BadFile as error:
+        return named(error, [str(path)])
+    held = path.read_bytes()
+    assert idx(images) == (gzip.decompress(held) if held.startswith(b"\x1f\x8b") else held)
     return "accepted"
 
 

@@ -9,6 +9,8 @@ FEW = {
     "spec": 400,
     "experiment_file": 200,
     "data_file": 100,
+    "measured_file": 100,
+    "digits_file": 200,
     "unit_file": 100,
     "command_line": 25,
     "store_part": 8,

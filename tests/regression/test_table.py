@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from arithmos.regression.table import read_table
+from arithmos.regression.table import read_columns
 
 
 def write(path, text):
@@ -12,7 +12,7 @@ def write(path, text):
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_reads_numbers_with_any_separator(tmp_path, separator):
     file = write(tmp_path / "data.csv", "\ufeffa, b ,y\n1,2,3\n4,5e0,6\n7,8,9\n".replace(",", separator))
-    table = read_table(file, ["y"])
+    table = read_columns(file, ["y"])
     assert (table.names, table.targets, table.left_out) == (("a", "b"), ("y",), ())
     np.testing.assert_array_equal(table.x, [[1, 2], [4, 5], [7, 8]])
     np.testing.assert_array_equal(table.y, [[3], [6], [9]])
@@ -27,7 +27,7 @@ def test_says_what_it_leaves_out(tmp_path):
         "5,Bonn,3,,inf,3",
         "6,Bern,3,,4,5",
     ]
-    table = read_table(write(tmp_path / "data.csv", "\n".join(lines)), ["y"])
+    table = read_columns(write(tmp_path / "data.csv", "\n".join(lines)), ["y"])
     assert table.names == ("a", "gap")
     assert table.left_out == (
         "column 'city', which is text, such as 'Paris' in row 1",
@@ -40,8 +40,13 @@ def test_says_what_it_leaves_out(tmp_path):
 
 def test_takes_the_columns_that_are_named(tmp_path):
     file = write(tmp_path / "data.csv", "a,b,c,y\n1,2,3,4\n5,6,7,8\n9,1,2,3\n")
-    assert read_table(file, ["y", "c"], ["b"]).names == ("b",)
-    assert read_table(file, ["y", "c"], ["b"]).y.shape == (3, 2)
+    assert read_columns(file, ["y", "c"], ["b"]).names == ("b",)
+    assert read_columns(file, ["y", "c"], ["b"]).y.shape == (3, 2)
+
+
+def test_separators_at_the_ends_of_rows_are_no_column(tmp_path):
+    table = read_columns(write(tmp_path / "data.csv", "a,y\n1,2,\n3,4,\n5,7,\n"), ["y"])
+    np.testing.assert_array_equal(np.hstack([table.x, table.y]), [[1, 2], [3, 4], [5, 7]])
 
 
 @pytest.mark.parametrize(
@@ -57,20 +62,23 @@ def test_takes_the_columns_that_are_named(tmp_path):
         ("a,y\n1,1\n1,2\n1,3\n", ["y"], None, "has no column of numbers to explain y by"),
         ("a,y\n1,1\n2,2\n1,3\n", ["y"], ["y"], "'y' is both a target and a column to explain it by"),
         ('a,y\n1,"2\n3,4\n', ["y"], None, "data.csv is no table"),
+        ("a,y\n", ["y"], None, "data.csv must have at least 3 rows without gaps, got 0"),
+        ("a,y\n1,2,3\n4,5,6\n7,8,9\n", ["y"], None, "rows have more values than its first line has names"),
+        ("a ,a,y\n1,2,3\n4,5,6\n7,8,9\n", ["y"], None, "data.csv has two columns 'a'"),
     ],
 )
 def test_refuses_what_it_cannot_use(tmp_path, text, targets, columns, message):
     with pytest.raises(ValueError, match=message.replace("?", "\\?")):
-        read_table(write(tmp_path / "data.csv", text), targets, columns)
+        read_columns(write(tmp_path / "data.csv", text), targets, columns)
 
 
 def test_refuses_what_is_not_text(tmp_path):
     file = tmp_path / "data.csv"
     file.write_bytes(b"\xff\xfe\x00a,y\n1,2\n")
     with pytest.raises(ValueError, match="is not text in UTF-8"):
-        read_table(file, ["y"])
+        read_columns(file, ["y"])
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError):
-        read_table(tmp_path / "none.csv", ["y"])
+        read_columns(tmp_path / "none.csv", ["y"])

@@ -10,9 +10,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from .._extras import needs
 from .._files import write_whole
 from ..formula.network import of_module
-from .extras import needs
 
 
 def save_pt2(model: nn.Module, path: str | Path) -> None:

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from .. import __version__, _checks
+from .._extras import needs
 from .._files import write_whole
 from .._options import checked
 from ..nn import UNITS, Recurrent
-from .extras import needs
 
 KEY = "arithmos.network"
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -31,7 +31,7 @@ def save_safetensors(model: nn.Module, path: str | Path, about: Mapping[str, str
     Raises:
         TypeError: there is a layer that is none of arithmos.
     """
-    with needs("safetensors", "formula"):
+    with needs("arithmos[formula]"):
         from safetensors.torch import save
 
     stack = nn.Sequential(*_flat(model))
@@ -48,7 +48,7 @@ def load_safetensors(path: str | Path) -> tuple[nn.Sequential, dict[str, str]]:
         ValueError: the file is damaged, or not from arithmos, or from one with other units.
         FileNotFoundError: there is no such file.
     """
-    with needs("safetensors", "formula"):
+    with needs("arithmos[formula]"):
         from safetensors import SafetensorError, safe_open
 
     try:

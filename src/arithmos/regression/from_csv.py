@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .candidates import rms
 from .products import Floats
 from .regressor import ArithmeticRegressor
-from .table import Table, read_table
+from .table import Table, read_columns
 
 FAR_SHARE = 0.1
 FAR_ROWS = 50
@@ -97,7 +97,7 @@ def fit_csv(path: str | Path, target: str | Sequence[str], columns: Sequence[str
         columns: names of what explains it; all other columns of numbers unless told.
         options: of `ArithmeticRegressor`.
     """
-    table = read_table(path, [target] if isinstance(target, str) else target, columns)
+    table = read_columns(path, [target] if isinstance(target, str) else target, columns)
     distance = rms_rows((table.x - table.x.mean(0)) / table.x.std(0))
     far = np.zeros(len(table.x), bool)
     if len(far) >= FAR_ROWS:

@@ -1,5 +1,6 @@
 """Columns of a CSV file as numbers, with a word on everything that was left out."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -33,7 +34,7 @@ class Table:
     left_out: tuple[str, ...]
 
 
-def read_table(path: str | Path, targets: Sequence[str], columns: Sequence[str] | None = None) -> Table:
+def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str] | None = None) -> Table:
     """Reads a CSV file whose first line names its columns.
 
     Columns of text, columns that are mostly empty and columns that are the same in every row are left out, and then
@@ -86,14 +87,23 @@ def _read(path: Path) -> pd.DataFrame:
         with path.open(encoding="utf-8-sig") as file:
             head = file.readline()
         separator = max(SEPARATORS, key=head.count)
-        frame = pd.read_csv(path, sep=separator, encoding="utf-8-sig", low_memory=False, skipinitialspace=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                path, sep=separator, encoding="utf-8-sig", index_col=False, low_memory=False, skipinitialspace=True
+            )
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not text in UTF-8") from error
     except pd.errors.EmptyDataError as error:
         raise ValueError(f"{path} is empty") from error
+    except pd.errors.ParserWarning as error:
+        raise ValueError(f"{path} is no table: its rows have more values than its first line has names") from error
     except pd.errors.ParserError as error:
         raise ValueError(f"{path} is no table: {str(error).strip()}") from error
-    return frame.rename(columns=lambda name: str(name).strip())
+    frame = frame.rename(columns=lambda name: str(name).strip())
+    if twice := [*frame.columns[frame.columns.duplicated()]]:
+        raise ValueError(f"{path} has two columns {twice[0]!r}")
+    return frame
 
 
 def _unfit(column: "pd.Series[float]") -> str:
@@ -104,4 +114,4 @@ def _unfit(column: "pd.Series[float]") -> str:
         return ""
     numbers = pd.to_numeric(column, errors="coerce")
     text = column[numbers.isna() & column.notna()]
-    return f"is text, such as {text.iloc[0]!r} in row {text.index[0] + 1}"
+    return f"is text, such as {text.iloc[0]!r} in row {text.index[0] + 1}" if len(text) else ""

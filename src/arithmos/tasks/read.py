@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 SUFFIXES = (".csv", ".npy")
 
 
-def read_table(path: str | Path) -> NDArray[np.floating[Any] | np.integer[Any]]:
+def read_numbers(path: str | Path) -> NDArray[np.floating[Any] | np.integer[Any]]:
     """The table in a file: comma-separated values, whose first line may be names, or an `.npy` file.
 
     Raises:

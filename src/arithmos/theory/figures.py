@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import check_positive, check_size
+from .. import _checks
 from .moments import nac_mul_forward, uniform
 
 _NODES, _SHARES = np.polynomial.legendre.leggauss(40)
@@ -25,7 +25,7 @@ def loss_surface(w1: ArrayLike, w2: ArrayLike, epsilon: float) -> NDArray[np.flo
     >>> loss_surface([0.0, 1.0], 0.0, epsilon=0.1)
     array([148.84, 148.84])
     """
-    check_positive("epsilon", epsilon)
+    _checks.positive("epsilon", epsilon)
     first = np.abs(np.asarray(w1, np.float64))
     hidden = (2.2 * first + epsilon) * (6.0 * first + epsilon)
     error: NDArray[np.float64] = hidden ** np.asarray(w2, np.float64) - 13.2
@@ -43,8 +43,8 @@ def nac_mul_expectation_error(
     The paper says that its arithmetic data are so distributed; they are U[1, 2], with weights tanh·σ of
     uniforms. ε is the figure's, a tenth of training's.
     """
-    check_positive("epsilon", epsilon)
-    check_size("draws", draws)
+    _checks.positive("epsilon", epsilon)
+    _checks.whole("draws", draws, 1)
     estimate = nac_mul_forward(uniform(-r_w, r_w), uniform(0.0, r_z), fan_in=1, epsilon=epsilon).mean
     w, x = rng.uniform(-r_w, r_w, draws), rng.uniform(0.0, r_z, draws)
     return estimate - float(np.mean((x + epsilon) ** w))
@@ -64,7 +64,7 @@ def nac_mul_expectation_error_limit(r_w: ArrayLike, r_z: ArrayLike, *, epsilon: 
     >>> nac_mul_expectation_error_limit([0.1, 0.496], 1.0).round(4)
     array([-0.0026, -0.077 ])
     """
-    check_positive("epsilon", epsilon)
+    _checks.positive("epsilon", epsilon)
     widths, ranges = np.asarray(r_w, np.float64), np.asarray(r_z, np.float64)
     w = widths[..., None] * _NODES  # [..., node]
     high = ranges[..., None]

@@ -2,7 +2,7 @@
 
 import math
 
-from ._checks import check_positive, check_size
+from .. import _checks
 from .moments import Moments
 
 
@@ -17,7 +17,7 @@ def nac_weight_variance(r: float) -> float:
     >>> round(nac_weight_variance(2.0), 5)
     0.16037
     """
-    check_positive("r", r)
+    _checks.positive("r", r)
     return _tanh_mean_square(r) * _sigmoid_mean_square(r)
 
 
@@ -33,7 +33,7 @@ def nac_weight_jacobian(r: float) -> tuple[Moments, Moments]:
     >>> round(by_w_hat.mean, 4), by_m_hat.mean
     (0.3808, 0.0)
     """
-    check_positive("r", r)
+    _checks.positive("r", r)
     by_w_hat_mean = math.tanh(r) / (2 * r)
     by_w_hat_mean_square = _sech4_integral(r) / r * _sigmoid_mean_square(r)
     by_m_hat_mean_square = _tanh_mean_square(r) * _sech4_integral(r / 2) / (8 * r)
@@ -49,7 +49,7 @@ def nac_range_of_variance(variance: float) -> float:
     >>> round(nac_range_of_variance(0.4), 5)
     9.47141
     """
-    check_positive("variance", variance)
+    _checks.positive("variance", variance)
     if not variance < 0.5:
         raise ValueError(f"variance must be below 1/2, which tanh·σ never reaches, got {variance!r}")
     low, high = 0.0, 1.0
@@ -75,8 +75,8 @@ def nac_range(fan_in: int, fan_out: int, *, floor: int = 5) -> float:
     >>> round(nac_range(100, 2), 5), round(nac_range(2, 1), 5)
     (0.50391, 9.47141)
     """
-    check_size("fan_in", fan_in)
-    check_size("fan_out", fan_out)
+    _checks.whole("fan_in", fan_in, 1)
+    _checks.whole("fan_out", fan_out, 1)
     fan = max(fan_in + fan_out, floor)
     if fan <= 4:
         raise ValueError(
@@ -101,8 +101,8 @@ def nmu_variance_forward(fan_in: int, input_variance: float = 1.0) -> float:
     >>> round(nmu_variance_forward(2), 5)
     0.26539
     """
-    check_size("fan_in", fan_in)
-    check_positive("input_variance", input_variance)
+    _checks.whole("fan_in", fan_in, 1)
+    _checks.positive("input_variance", input_variance)
     # 4^-H and V as logarithms: 4^-H underflows for H > 537, where its root is still a quarter
     log_v, log_quarters = math.log(input_variance), -fan_in * math.log(4)
     log_sum = max(log_v, log_quarters) + math.log1p(math.exp(-abs(log_v - log_quarters)))
@@ -125,9 +125,9 @@ def nmu_variance_backward(fan_in: int, fan_out: int, input_variance: float = 1.0
     >>> round(nmu_variance_backward(2, 1), 5)
     0.45711
     """
-    check_size("fan_in", fan_in)
-    check_size("fan_out", fan_out)
-    check_positive("input_variance", input_variance)
+    _checks.whole("fan_in", fan_in, 1)
+    _checks.whole("fan_out", fan_out, 1)
+    _checks.positive("input_variance", input_variance)
     log_root = ((1 - fan_in) * math.log1p(input_variance) - math.log(fan_out)) / fan_in
     variance = math.exp(log_root) - 1 / 4
     if variance < 0:

@@ -17,7 +17,7 @@ The sum and the NMU are exact under these assumptions; NAC• is a second-order 
 import math
 from typing import NamedTuple
 
-from ._checks import check_positive, check_size
+from .. import _checks
 
 
 class Moments(NamedTuple):
@@ -49,7 +49,7 @@ def nac_add_forward(weight: Moments, inputs: Moments, fan_in: int) -> Moments:
     >>> nac_add_forward(uniform(-0.5, 0.5), Moments(0.0, 1.0), fan_in=12)
     Moments(mean=0.0, variance=1.0)
     """
-    check_size("fan_in", fan_in)
+    _checks.whole("fan_in", fan_in, 1)
     term_mean = weight.mean * inputs.mean
     term_variance = weight.mean_square * inputs.mean_square - term_mean**2
     return Moments(fan_in * term_mean, fan_in * term_variance)
@@ -77,7 +77,7 @@ def nac_mul_forward(weight: Moments, inputs: Moments, fan_in: int, *, epsilon: f
     >>> round(nac_mul_forward(uniform(-0.5, 0.5), uniform(0.0, 1.0), fan_in=1).mean, 3)
     1.02
     """
-    check_size("fan_in", fan_in)
+    _checks.whole("fan_in", fan_in, 1)
     mean = _power_mean(1, weight, inputs, epsilon) ** fan_in
     mean_square = _power_mean(2, weight, inputs, epsilon) ** fan_in
     return Moments(mean, mean_square - mean**2)
@@ -98,7 +98,7 @@ def nac_mul_jacobian(weight: Moments, inputs: Moments, fan_in: int, *, epsilon: 
     >>> round(nac_mul_jacobian(uniform(-0.5, 0.5), uniform(1.0, 2.0), fan_in=2).mean, 4)
     0.0227
     """
-    check_size("fan_in", fan_in)
+    _checks.whole("fan_in", fan_in, 1)
     base = abs(inputs.mean) + epsilon
     sign = (inputs.mean > 0) - (inputs.mean < 0)
     others = _power_mean(1, weight, inputs, epsilon) ** (fan_in - 1)
@@ -110,7 +110,7 @@ def nac_mul_jacobian(weight: Moments, inputs: Moments, fan_in: int, *, epsilon: 
 
 def _power_mean(exponent: int, weight: Moments, inputs: Moments, epsilon: float) -> float:
     """E[(|x| + ε)^(exponent·w)] to second order about the means, for E[w] = 0."""
-    check_positive("epsilon", epsilon)
+    _checks.positive("epsilon", epsilon)
     if weight.mean != 0:
         raise ValueError(f"weight.mean must be 0 for NAC•, the point of its expansion, got {weight.mean!r}")
     return 1 + exponent**2 * weight.variance * math.log(abs(inputs.mean) + epsilon) ** 2 / 2
@@ -126,7 +126,7 @@ def nmu_forward(weight: Moments, inputs: Moments, fan_in: int) -> Moments:
     >>> nmu_forward(Moments(0.5, 0.25), Moments(0.0, 1.0), fan_in=1)
     Moments(mean=0.5, variance=0.75)
     """
-    check_size("fan_in", fan_in)
+    _checks.whole("fan_in", fan_in, 1)
     factor = _nmu_factor(weight, inputs)
     mean = factor.mean**fan_in
     return Moments(mean, factor.mean_square**fan_in - mean**2)
@@ -141,7 +141,7 @@ def nmu_jacobian(weight: Moments, inputs: Moments, fan_in: int) -> Moments:
     >>> nmu_jacobian(Moments(0.5, 0.25), Moments(0.0, 1.0), fan_in=1)
     Moments(mean=0.5, variance=0.25)
     """
-    check_size("fan_in", fan_in)
+    _checks.whole("fan_in", fan_in, 1)
     factor = _nmu_factor(weight, inputs)
     mean = weight.mean * factor.mean ** (fan_in - 1)
     return Moments(mean, weight.mean_square * factor.mean_square ** (fan_in - 1) - mean**2)
@@ -160,5 +160,5 @@ def backward(jacobian: Moments, gradient_variance: float, fan_out: int) -> Momen
     The :math:`\delta_o = \partial L / \partial z_o` have mean 0 and are independent of each other and of the
     Jacobian; then :math:`Var = H_{out}\, Var[\delta]\, E[(\partial z_o / \partial x_i)^2]`.
     """
-    check_size("fan_out", fan_out)
+    _checks.whole("fan_out", fan_out, 1)
     return Moments(0.0, fan_out * gradient_variance * jacobian.mean_square)

@@ -14,7 +14,7 @@ from pathlib import Path
 from ... import _checks
 from ...spec import Adam, Spec
 from ...tasks import Arithmetic, DigitSequences, Rows, Task
-from ...tasks.read import read_table
+from ...tasks.read import read_numbers
 from ..experiment import Experiment, axis_value, operation
 from .models import models
 from .schema import AXES, TABLES
@@ -124,7 +124,7 @@ def _rows(point: Settings, folder: Path) -> Rows:
     for name in ("rows", "test"):
         if name in point:
             with at(f"{name}: "):
-                found = read_table(folder / point[name])
+                found = read_numbers(folder / point[name])
                 if found.shape[1] <= targets:
                     raise ValueError(f"it must have inputs beside {targets} targets, got {found.shape[1]} columns")
                 data[name] = found[:, :-targets], found[:, -targets:]

@@ -5,8 +5,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def needs(package: str, extra: str = "") -> Iterator[None]:
+def needs(what: str) -> Iterator[None]:
     """What is imported inside may not be installed.
+
+    Args:
+        what: what it comes with, such as "arithmos[formula]".
 
     Raises:
         ModuleNotFoundError: it is not, and how to have it.
@@ -14,5 +17,4 @@ def needs(package: str, extra: str = "") -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        advice = f"install arithmos[{extra}]" if extra else f"install {package}"
-        raise ModuleNotFoundError(f"{error.name} is not installed; {advice}", name=error.name) from error
+        raise ModuleNotFoundError(f"{error.name} is not installed; install {what}", name=error.name) from error
