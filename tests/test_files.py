@@ -112,6 +112,23 @@ def test_every_writer(tmp_path: Path, monkeypatch, name: str, writer: Callable[[
     assert os.listdir(tmp_path) == [name]
 
 
+class Found:
+    """A fit that was not made."""
+
+    table = SimpleNamespace(left_out=())
+
+    def __str__(self) -> str:
+        return "y = a*b"
+
+
+def test_a_formula_is_told_even_if_it_cannot_be_drawn(monkeypatch) -> None:
+    monkeypatch.setattr(from_csv, "fit_csv", lambda *file, **options: Found())
+    monkeypatch.setattr(picture, "draw", lambda fit: CHART)
+    done = CliRunner().invoke(main, ["fit", "data.csv", "--target", "y", "-o", "nowhere/fit.json"])
+    assert (done.exit_code, done.stdout) == (1, "y = a*b\n\n")
+    assert done.stderr == "arithmos: No such file or directory: nowhere/fit.json\n"
+
+
 @pytest.mark.parametrize(
     ("name", "command"),
     [
@@ -125,9 +142,7 @@ def test_every_writer(tmp_path: Path, monkeypatch, name: str, writer: Callable[[
 def test_every_command_says_in_a_line_which_file(tmp_path: Path, request, monkeypatch, name, command) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(html, "page", lambda store, *, criterion: "<!doctype html>")
-    monkeypatch.setattr(
-        from_csv, "fit_csv", lambda *file, **options: SimpleNamespace(table=SimpleNamespace(left_out=[]))
-    )
+    monkeypatch.setattr(from_csv, "fit_csv", lambda *file, **options: Found())
     monkeypatch.setattr(picture, "draw", lambda fit: CHART)
     Store("runs").append([make_run()])
     Path(name).write_bytes(OLD)

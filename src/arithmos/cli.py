@@ -337,7 +337,8 @@ def fit(file: Path, target: Sequence[str], output: Path | None, **options: Any) 
         found = fit_csv(file, target, verbose=1, **fit_options(**options))
     for line in found.table.left_out:
         complain(f"left out: {line}")
-    click.echo(f"{found}\n\n{save(draw(found), picture)}")
+    click.echo(f"{found}\n")  # before anything can go wrong with the picture
+    click.echo(save(draw(found), picture))
 
 
 def fit_options(
