@@ -1,4 +1,4 @@
-"""Shapes in the annotations of `arithmos.nn` are checked in every test, where jaxtyping is installed."""
+"""Shapes in the annotations of `arithmos.nn` are checked in all tests, where jaxtyping is installed; none is timed."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -13,6 +13,16 @@ except ImportError:
     jaxtyping = None
 else:
     jaxtyping.install_import_hook("arithmos.nn", "beartype.beartype")
+
+try:
+    import hypothesis
+except ImportError:
+    pass
+else:  # how long an example takes says how busy the machine is
+    hypothesis.settings.register_profile(
+        "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("untimed")
 
 # A shell makes what it starts in the background ignore Ctrl-C, and all that is started from there.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -4,6 +4,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from .tasks import Arithmetic, DigitSequences
+from .tasks.threshold import CHUNK
 
 if TYPE_CHECKING:
     from .spec import Spec
@@ -16,8 +17,8 @@ _STATE = 4 * _FLOAT
 """Of a weight, with its gradient and Adam's two moments."""
 
 _IMAGE = 28 * 28 * _FLOAT
-_SAMPLES = 20_000 * 8
-"""Of an input, while the threshold of its task is simulated; the validation and test sets have as many."""
+_SAMPLES = 8 * CHUNK
+"""Of an input, while the threshold of its task is simulated; its validation and test sets are smaller."""
 
 
 def check(spec: "Spec") -> None:

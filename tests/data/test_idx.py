@@ -70,7 +70,7 @@ ACCIDENTS = st.tuples(
 """Somewhere some bytes are lost, and others come in their place."""
 
 
-@settings(max_examples=2500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2500, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(zipped=st.booleans(), accidents=st.lists(ACCIDENTS, max_size=2), known=st.booleans())
 def test_a_mutated_file_is_read_rightly_or_refused_by_name(tmp_path, zipped, accidents, known):
     data = ZIPPED if zipped else SOUND

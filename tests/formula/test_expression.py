@@ -59,7 +59,7 @@ def test_weights_near_integers_are_integers_and_the_report_says_so():
 
 
 @given(st.lists(st.floats(-1, 1), min_size=6, max_size=6), st.floats(0, 0.5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_nothing_moves_further_than_it_may(weights, snap):
     found = expression(filled(NAU(3, 2).double(), torch.tensor(weights, dtype=torch.float64).view(2, 3)), snap=snap)
     assert found.largest_rounding <= snap

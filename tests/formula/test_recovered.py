@@ -159,7 +159,7 @@ def test_targets_without_a_value_are_passed_over(operation):
 small = st.integers(-1, 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(small, min_size=12, max_size=12), st.lists(small, min_size=3, max_size=3), st.sampled_from(["NAU", "NMU"])
 )

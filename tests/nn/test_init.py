@@ -109,7 +109,7 @@ def test_units_draw_in_a_fixed_order():
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=lambda unit: unit.name)
 @given(seed=st.integers(0, 2**63 - 1), sizes=st.tuples(st.integers(1, 40), st.integers(1, 40)))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_starts_are_in_range(unit, seed, sizes):
     layer = unit.build(*sizes)
     layer.reset_parameters(torch.Generator().manual_seed(seed))

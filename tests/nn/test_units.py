@@ -87,7 +87,7 @@ def layer(unit, i, o, seed):
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=lambda unit: unit.name)
 @given(problem=problems())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_formula(unit, problem):
     x, o, seed = problem
     built = layer(unit, x.shape[1], o, seed)
@@ -121,7 +121,7 @@ def test_gradcheck(unit):
     ],
 )
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_the_gradient_is_the_appendix(name, analytic, seed):
     built = UNITS[name].build(4, 3, dtype=torch.float64)
     generator = torch.Generator().manual_seed(seed)

@@ -8,7 +8,7 @@ from arithmos.formula import expression
 from arithmos.regression.products import Products, network, ordered
 
 COLUMNS = 4
-QUICK = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 ternary = st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=COLUMNS, max_size=COLUMNS).filter(any)
 product = st.lists(ternary, min_size=1, max_size=3).map(lambda rows: np.array(rows))
 number = st.sampled_from([-2.0, -1.0, 0.5, 1.0, 3.0])

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
@@ -28,7 +28,6 @@ def errors(draw):
 
 
 # SciPy's own likelihood loses digits where the values are nearly equal.
-@settings(deadline=None)
 @given(errors().filter(lambda x: x.std() > 0.003))
 def test_estimate_and_bounds_by_scipys_likelihood(x):
     interval = beta_mean(x)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
@@ -28,7 +28,6 @@ def positive(draw):
 
 
 # SciPy's own likelihood loses digits where the values are nearly equal.
-@settings(deadline=None)
 @given(positive().filter(lambda x: x.std() > 0.02 * x.mean()))
 def test_estimate_and_bounds_by_scipys_likelihood(x):
     interval = gamma_mean(x)

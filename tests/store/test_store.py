@@ -95,7 +95,7 @@ def test_nan_and_empty_arrays_come_back(store: Store) -> None:
 numbers = st.floats(width=32, allow_nan=True, allow_infinity=True)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=st.data(),
     seed=st.integers(0, 2**32 - 1),

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -49,7 +49,6 @@ def layers(draw: st.DrawFn) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @pytest.mark.parametrize(("forward", "gradient"), UNITS, ids=["NACAdd", "NACMul", "NMU"])
-@settings(deadline=None)  # the first example loads what torch loads late
 @given(layer=layers())
 def test_agrees_with_autograd(forward, gradient, layer):
     x, weight, delta = layer
@@ -60,7 +59,6 @@ def test_agrees_with_autograd(forward, gradient, layer):
     torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-9)
 
 
-@settings(deadline=None)
 @given(st.floats(-12, 12), st.floats(-12, 12), st.floats(-2, 2))
 def test_weight_construction_agrees_with_autograd(w_hat, m_hat, delta):
     parameters = [torch.tensor([[v]], dtype=torch.float64, requires_grad=True) for v in (w_hat, m_hat)]

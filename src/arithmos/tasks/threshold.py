@@ -21,7 +21,7 @@ from .arithmetic import OPERATIONS, Arithmetic, Floats, Range, Subset
 
 WEIGHT_ERROR = 1e-5
 SAMPLES = 1_000_000
-_CHUNK = 20_000
+CHUNK = 20_000
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ def simulate(task: Arithmetic, as_released: bool, samples: int = SAMPLES) -> Thr
     operation = OPERATIONS[task.operation][1]
     subsets = _subsets(task, as_released)
     total = total_squares = 0.0
-    for start in range(0, samples, _CHUNK):
-        rows = min(_CHUNK, samples - start)
+    for start in range(0, samples, CHUNK):
+        rows = min(CHUNK, samples - start)
         x = _draw(rng, task.extrapolation, rows, task.input_size)
         everything = x.sum(axis=1)
         exact = [x[:, begin:end].sum(axis=1) for begin, end in subsets]

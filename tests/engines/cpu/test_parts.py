@@ -144,7 +144,7 @@ def check(parts, sizes, *drawn):
     assert (ours <= 2 * theirs + 1e-6).all(), f"outputs, gradient: {ours}, torch {theirs}"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(LAYERS, min_size=1, max_size=2), SIZES, st.integers(0, 10**6))
 def test_layers_of_any_parts(parts, sizes, seed):
     sizes = (sizes[0], *[sizes[1]] * (len(parts) - 1), sizes[2])
