@@ -2,7 +2,6 @@
 
 import nbclient
 import nbformat
-
 from tools.examples import EXAMPLES, NOTEBOOKS
 
 for path in NOTEBOOKS:

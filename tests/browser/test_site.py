@@ -55,7 +55,7 @@ def visit(chromium, site):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["index.html", "faq.html", "reference/arithmos.nn.html"])
+@pytest.mark.parametrize("path", ["index.html", "faq.html", "examples/judge_a_unit.html", "reference/arithmos.nn.html"])
 def test_accessibility_and_width(visit, path, width, scheme):
     axe = resources.files(pytest.importorskip("axe_core_python")).joinpath("axe.min.js").read_text(encoding="utf-8")
     page = visit(path, WIDTHS[width], scheme)
