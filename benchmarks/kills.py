@@ -234,7 +234,6 @@ class Tally:
     campaigns: int = 0
     compared: int = 0
     kills: Counter[str] = field(default_factory=Counter)
-    stored: Counter[str] = field(default_factory=Counter)
     unfinished: Counter[str] = field(default_factory=Counter)
     lost: int = 0
     twice: int = 0
@@ -256,13 +255,12 @@ class Disturbed:
         """Reads the whole store after a life; returns how many runs it has."""
         tally = self.tally
         rows = numbers(self.store)
-        before, self.reported = len(self.reported), self.reported | {*rows.index}
+        self.reported |= {*rows.index}
         tally.lost += len(self.reported - {*rows.index})
         tally.twice += int(rows.index.duplicated().sum())
         tally.different += different(rows, self.expected)
         tally.damaged += len(self.store.damaged)
         tally.most_copies = max(tally.most_copies, self.store.duplicates)
-        tally.stored[kind] += len(self.reported) - before
         hidden = len(list(self.store.path.glob(".unfinished-*")))
         tally.unfinished[kind] += max(0, hidden - self.hidden)
         self.hidden = hidden
@@ -289,7 +287,6 @@ def attack(folder: Path, source: Server, kills: int, rng: random.Random, tally: 
         begun = time.monotonic()
         source.live(kind, folder / kind, lambda kind=kind: until_stored(folder / kind))
         lives[kind] = time.monotonic() - begun + life_s
-    print(lives, flush=True)
     begun, number = time.monotonic(), 0
     left = Counter({kind: round(share * kills) for kind, share in SHARES.items()})
     while left.total() > 0:
@@ -343,12 +340,12 @@ def interrupt(folder: Path, source: Server, rng: random.Random, tally: Tally) ->
 
 
 def text(tally: Tally, seen: dict[str, int]) -> str:
-    kinds = [[kind, tally.kills[kind], tally.stored[kind], tally.unfinished[kind]] for kind in SHARES]
+    kinds = [[kind, tally.kills[kind], tally.unfinished[kind]] for kind in SHARES]
     return "\n\n".join(
         [
             f"# {tally.kills.total()} kills",
             f"{machine.describe('numba', 'pyarrow', 'torch')} Made by `benchmarks/kills.py`, whose head says how.",
-            machine.table(["life", "processes killed", "runs it stored", "unfinished files it left"], kinds),
+            machine.table(["life", "processes killed", "unfinished files it left"], kinds),
             machine.table(
                 ["over all lives", ""],
                 [
