@@ -26,7 +26,7 @@ LEAST_S, MOST_S = 1.0, 60.0
 GPU_S = 300.0
 """Seconds of a chunk of the cuda engine, which wants many runs at a time."""
 
-FAILURES = 3
+FAILURES = 5
 """So often may Dask give a single run back because workers died over it, four at a time."""
 
 STOP_S = 30.0
