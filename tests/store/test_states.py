@@ -1,10 +1,11 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from tests.factories import make_run, make_spec, make_state
 
-from arithmos.store import Store, _schema, _states
+from arithmos.store import Store, _part, _schema, _states
 
 
 def folder(store: Store) -> list[Path]:
@@ -104,6 +105,23 @@ def test_a_damaged_state_is_named_and_the_run_starts_anew(store: Store) -> None:
     assert store.damaged[0][0] == f"_suspended/{file.name}"
     store.suspend(make_spec(), 0, "cpu", make_state(1))
     assert same(store.resume(make_spec(), 0, "cpu"), make_state(1))
+
+
+def test_a_state_whose_numbers_alone_are_damaged_is_named_too(store: Store) -> None:
+    """The digest in its name is that of the damaged file, and what its rows are about can be read."""
+    store.suspend(make_spec(), 0, "cpu", make_state())
+    (path,) = folder(store)
+    data = bytearray(path.read_bytes())
+    group = pq.read_metadata(path).row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    (arrays,) = (column for column in columns if column.path_in_schema.startswith("arrays"))
+    data[arrays.data_page_offset + arrays.total_compressed_size - 1] ^= 1
+    path.unlink()
+    name = _part.place(path.parent, "state", bytes(data))
+    with pytest.warns(UserWarning, match=f"{name} is set aside .*damaged"):
+        assert store.resume(make_spec(), 0, "cpu") is None
+    store.forget(make_spec(), 0, "cpu")
+    assert store.damaged[0][0] == f"_suspended/{name}"
 
 
 def test_a_state_of_another_version_is_not_used(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ Other processes add parts and pack them at any moment. A part never changes, so 
 is kept; and a part that vanishes between the listing and the reading was packed into another: list the folder again.
 """
 
+import errno
 import os
 import time
 import warnings
@@ -111,10 +112,15 @@ class Folder:
         """One part.
 
         Raises:
-            FileNotFoundError: it is gone: packed into another, or removed.
+            FileNotFoundError: it is gone: packed into another, removed, or set aside as damaged.
         """
         stat = (self.path / name).stat()
-        return self._read((name, stat.st_size, stat.st_mtime_ns), self.schema.names)
+        stamp = (name, stat.st_size, stat.st_mtime_ns)
+        try:
+            return self._read(stamp, self.schema.names)
+        except _part.Damaged as reason:  # in a column that tells not what its rows are about
+            self._set_aside(stamp, str(reason))
+            raise FileNotFoundError(errno.ENOENT, "set aside", str(self.path / name)) from reason
 
     def rows(self) -> dict[str, list[Row]]:
         """What each row of every sound part is about, by name of the part."""

@@ -56,7 +56,7 @@ class States:
         _, name, row = found
         try:
             values = self._table(name).slice(row, 1).to_pylist()[0]
-        except FileNotFoundError:  # packed in the meantime
+        except FileNotFoundError:  # packed in the meantime, or damaged
             return self.get(key)
         if values["version"] != __version__:
             warnings.warn(
@@ -99,7 +99,7 @@ class States:
                 rest = [row for row in self.folder.table(name).to_pylist() if _key(row) != key]
                 if rest:
                     self.folder.add(pa.Table.from_pylist(rest, schema=STATES))
-        self.folder.remove(holding)
+                self.folder.remove([name])
 
 
 def _latest(parts: dict[str, list[Row]]) -> Latest:
