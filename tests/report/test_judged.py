@@ -52,3 +52,11 @@ def test_a_store_is_judged_as_it_is_now(store):
     [(_, _, cell), _] = judged(store, [FEW]).of(FEW)
     [(_, _, earlier), _] = before.of(FEW)
     assert (earlier.n, cell.n) == (1, 2)
+
+
+def test_a_solved_run_that_does_not_say_when(store):
+    """Somebody else's row: no engine writes it."""
+    store.append([make_run(ONE, 0), make_run(ONE, 2, solved_at_released=-1)])
+    [(_, _, cell), _] = judged(store, [FEW]).of(FEW)
+    assert (cell.k, cell.solved_at.size) == (2, 1)
+    assert not cell.solved_at_mean_released.is_empty

@@ -35,7 +35,7 @@ class Judged:
         n: how many.
         k: how many of them are solved.
         ended_early: how many were cut by NaN.
-        solved_at: when each solved run was first below the threshold.
+        solved_at: when each solved run was first below the threshold, if its row says so.
         sparsity: sparsity error of each solved run that has one.
         gate_solved, gate_unsolved: gate of each run, solved or not; of networks without a gate, none.
         seen, seen_solved: how many the exact judge has seen, and how many of those are solved.
@@ -198,7 +198,7 @@ def _cell(
         n=solved.size,
         k=int(solved.sum()),
         ended_early=int(ended_early.sum()),
-        solved_at=solved_at[solved],
+        solved_at=solved_at[solved & (solved_at >= 0)],
         sparsity=_finite(sparsity[solved]),  # a user's unit may have none
         gate_solved=_finite(gate[solved]),
         gate_unsolved=_finite(gate[~solved]),
