@@ -108,8 +108,8 @@ def digits_file(rng: random.Random, folder: Path) -> str:
     path = folder / "images"
     data = idx(np.random.default_rng(rng.randrange(99)).integers(0, 256, (2, 3, 4), np.uint8))
     packed = rng.random() < 0.5
-    data = broken_bytes(rng, gzip.compress(data) if packed else data)
-    path.write_bytes(gzip.compress(data) if rng.random() < 0.2 else data)
+    data = broken_bytes(rng, gzip.compress(data, mtime=0) if packed else data)
+    path.write_bytes(gzip.compress(data, mtime=0) if rng.random() < 0.2 else data)
     try:
         images = read_idx(path, 3)
     except BadFile as error:
