@@ -10,7 +10,8 @@ from arithmos import published
 from arithmos.experiments import EXPERIMENTS
 from arithmos.report.draw import save
 from arithmos.report.judged import Judged, judged
-from arithmos.report.style import LOOKS, styled
+from arithmos.report.marks import color, legend, shape
+from arithmos.report.style import styled
 from arithmos.statistics import Interval, rate_difference, wilson
 from arithmos.store import Store
 
@@ -35,30 +36,28 @@ def difference(what: str, one: tuple[int, int], other: tuple[int, int]) -> None:
 
 def lines(rows: list[dict[str, object]], low: float) -> alt.LayerChart:
     """A rate a line, as a dot on its interval."""
-    rate = alt.Scale(domain=[low, 1], nice=False)
-    colors = alt.Scale(domain=["NMU", "NAC•,σ"], range=[LOOKS["NMU"].color, LOOKS["NACMulSigma"].color])
-    base = alt.Chart(pd.DataFrame(rows)).encode(
-        y=alt.Y("who:N", sort=None, title=None), color=alt.Color("model:N", scale=colors, legend=None)
-    )
+    frame, rate = pd.DataFrame(rows), alt.Scale(domain=[low, 1], nice=False)
+    base = alt.Chart(frame).encode(y=alt.Y("who:N", sort=None, title=None), color=color(frame, None))
     bars = base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("low:Q", scale=rate, axis=RATE), x2="high:Q")
     return (bars + base.mark_circle(size=80, opacity=1).encode(x="rate:Q")).properties(width=420)
 
 
 def seeds() -> alt.LayerChart:
     """A hundred seeds cannot tell NMU from NAC•,σ; 1,600 can."""
-    print_ = published.load("table_all_models").query("operation == 'mul'").set_index("model")
-    few = [spec for spec in EXPERIMENTS["all-models"].specs if spec.task.operation == "mul"]
-    experiment = replace(EXPERIMENTS["all-models"], specs=tuple(few))
+    paper = published.load("table_all_models").query("operation == 'mul'").set_index("model")
+    whole = EXPERIMENTS["all-models"]
+    specs = tuple(spec for spec in whole.specs if spec.task.operation == "mul")
+    sizes = [replace(whole, specs=specs, seeds=seeds) for seeds in (100, MANY)]
+    cells = judged(STORE, sizes)
+    ours = [{spec.model.name: (spec.model.label, runs) for spec, _, runs in cells.of(size)} for size in sizes]
     rows, counts = [], []
-    cells = [judged(STORE, [replace(experiment, seeds=n)]).of(replace(experiment, seeds=n)) for n in (100, MANY)]
-    found = [{spec.model.name: (spec.model.label, runs) for spec, _, runs in made} for made in cells]
     for model in ("NMU", "NACMulSigma"):
-        label = found[0][model][0]
-        paper = wilson(int(print_.k[model]), int(print_.n[model]))
-        rows.append(row(paper, model=label, who=f"{label}, 100 seeds, published"))
-        for made in found:
-            runs = made[model][1]
-            rows.append(row(runs.success_rate, model=label, who=f"{label}, {runs.n:,} seeds, ours"))
+        label = ours[0][model][0]
+        printed = wilson(int(paper.k[model]), int(paper.n[model]))
+        rows.append(row(printed, model=model, label=label, who=f"{label}, 100 seeds, published"))
+        for found in ours:
+            runs = found[model][1]
+            rows.append(row(runs.success_rate, model=model, label=label, who=f"{label}, {runs.n:,} seeds, ours"))
         counts.append((runs.k, runs.n))
         print(f"{label}: {runs.k}/{runs.n}, {100 * runs.success_rate.low:.1f} to {100 * runs.success_rate.high:.1f} %")
     difference("NMU and NAC•,σ on ×", *counts)
@@ -71,28 +70,25 @@ def ablation() -> alt.FacetChart:
     cells = list(judged(STORE, [experiment]).of(experiment))
     judges = {"below the threshold": "success_rate", "the formula, once rounded": "exact_rate"}
     rows = [
-        row(getattr(runs, rate), judge=judge, model=spec.model.label, hidden=spec.hidden_size)
+        row(getattr(runs, rate), judge=judge, model=spec.model.name, label=spec.model.label, hidden=spec.hidden_size)
         for spec, _, runs in cells
         for judge, rate in judges.items()
     ]
-    labels = {spec.model.label: spec.model.name for spec, _, _ in cells}
+    labels = list(dict.fromkeys(spec.model.label for spec, _, _ in cells))
     pooled = {label: [runs for spec, _, runs in cells if spec.model.label == label] for label in labels}
     first, *others = pooled
     for other in others:
         difference(f"{first} and {other}, solved", solved(pooled[first]), solved(pooled[other]))
         difference(f"{first} and {other}, exact", exact(pooled[first]), exact(pooled[other]))
-    colors = alt.Scale(domain=list(labels), range=[LOOKS[name].color for name in labels.values()])
-    shapes = alt.Scale(domain=list(labels), range=[LOOKS[name].shape for name in labels.values()])
+    frame, below = pd.DataFrame(rows), legend(labels)
     base = alt.Chart().encode(
         x=alt.X("hidden:O", title="hidden units", axis=alt.Axis(labelAngle=0)),
-        xOffset=alt.XOffset("model:N", sort=list(labels)),
-        color=alt.Color("model:N", scale=colors, title=None, legend=alt.Legend(orient="bottom")),
+        xOffset=alt.XOffset("label:N", sort=labels),
+        color=color(frame, below),
     )
     bars = base.mark_rule(strokeWidth=2, opacity=0.5).encode(y=alt.Y("low:Q", axis=RATE), y2="high:Q")
-    dots = base.mark_point(filled=True, size=45, opacity=1).encode(
-        y="rate:Q", shape=alt.Shape("model:N", scale=shapes, title=None, legend=alt.Legend(orient="bottom"))
-    )
-    chart = alt.layer(bars, dots, data=pd.DataFrame(rows)).properties(width=360, height=220)
+    dots = base.mark_point(filled=True, size=45, opacity=1).encode(y="rate:Q", shape=shape(frame, below))
+    chart = alt.layer(bars, dots, data=frame).properties(width=360, height=220)
     return chart.facet(column=alt.Column("judge:N", title=None, sort=list(judges)))
 
 
@@ -103,7 +99,7 @@ def initialization() -> alt.LayerChart:
     chosen = [(spec, runs) for spec, runs in cells if spec.model.name.startswith("NMU")]
     difference("NMU, as run and as written", *(solved([runs]) for _, runs in chosen))
     difference("NMU, as run and as written, exact", *(exact([runs]) for _, runs in chosen))
-    return lines([row(runs.success_rate, model="NMU", who=spec.model.label) for spec, runs in chosen], 0.5)
+    return lines([row(runs.success_rate, model="NMU", label="NMU", who=spec.model.label) for spec, runs in chosen], 0.5)
 
 
 def solved(cells: list[Judged]) -> tuple[int, int]:

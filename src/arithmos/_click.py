@@ -58,10 +58,8 @@ class Program(_WithExamples, click.Group):
         given = list(sys.argv[1:] if args is None else args)
         command = shlex.join(["arithmos", *given])
         for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(
-                    errors="backslashreplace"
-                )  # a path, or a terminal, that does not know all characters
+            if isinstance(stream, io.TextIOWrapper):  # a terminal may not know every character of a path
+                stream.reconfigure(errors="backslashreplace")
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = lambda message, *where, **more: complain(str(message))
