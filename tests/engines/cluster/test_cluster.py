@@ -238,13 +238,23 @@ def test_a_worker_that_joins_later_gets_work_only_if_it_is_the_same(code, slots)
     async def set_resources(**resources):
         given.update(resources)
 
-    joining = SimpleNamespace(state=SimpleNamespace(nthreads=4), set_resources=set_resources)
+    joining = SimpleNamespace(state=SimpleNamespace(nthreads=4), set_resources=set_resources, periodic_callbacks={})
     if slots:
         asyncio.run(worker.Admission(code).setup(joining))
     else:
         with pytest.raises(RuntimeError, match="it gets no work"):
             asyncio.run(worker.Admission(code).setup(joining))
     assert given == {worker.SLOT: slots, worker.GPU: 0}
+
+
+@pytest.mark.parametrize("profilable", [False, True])
+def test_dask_looks_at_threads_only_where_python_survives_it(monkeypatch, profilable):
+    monkeypatch.setattr(worker, "PROFILABLE", profilable)
+    with LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as own:
+        (only,) = own.workers.values()
+        profile = only.periodic_callbacks["profile"]
+        with Cluster(own.scheduler_address, EVEN, say=lambda line: None):
+            assert profile.is_running() is profilable
 
 
 def test_what_waits_for_workers_is_begun_when_they_come(fake):

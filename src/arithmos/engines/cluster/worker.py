@@ -6,6 +6,7 @@ they are opened: whoever may speak to the scheduler may run anything on the work
 
 import dataclasses
 import hashlib
+import sys
 import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +26,10 @@ SLOT = "arithmos"
 
 GPU = "arithmos-gpu"
 """Dask resource of a worker with a GPU: one, so that one chunk has it for itself."""
+
+PROFILABLE = sys.version_info >= (3, 11, 9)
+"""Whether Dask may look at the frames of threads that train; Python before may stand still for ever over it, by
+python/cpython#106883, and Dask looks a hundred times a second."""
 
 
 def _digest(root: Path) -> str:
@@ -80,6 +85,8 @@ class Admission(WorkerPlugin):  # type: ignore[misc]
 
     async def setup(self, worker: Worker) -> None:
         """Called by Dask on every worker."""
+        if not PROFILABLE and (profile := worker.periodic_callbacks.pop("profile", None)):
+            profile.stop()
         admitted = self.code == CODE
         gpu = admitted and isinstance(_gpu(), Limits)
         await worker.set_resources(**{SLOT: worker.state.nthreads * admitted, GPU: int(gpu)})
