@@ -16,6 +16,9 @@ _FLOAT = 4
 _STATE = 4 * _FLOAT
 """Of a weight, with its gradient and Adam's two moments."""
 
+_RECORD = 5 * _FLOAT
+"""Of a curve: its step in 64 bits, two errors, sparsity error."""
+
 _IMAGE = 28 * 28 * _FLOAT
 _SAMPLES = 8 * CHUNK
 """Of an input, while the threshold of its task is simulated; its validation and test sets are smaller."""
@@ -30,6 +33,16 @@ def check(spec: "Spec") -> None:
         raise ValueError(
             f"{cause} must be smaller: a run would need {total / 2**30:,.0f} GiB of memory or more, and may have "
             f"{MOST_BYTES / 2**30:.0f} GiB"
+        )
+
+
+def check_curve(spec: "Spec") -> None:
+    """Fail now if a run cannot have the memory to keep every record."""
+    total = _RECORD * spec.records
+    if total > MOST_BYTES:
+        raise ValueError(
+            f"all_records must be left out, or evaluate_every be larger than {spec.evaluate_every}: {spec.records:,} "
+            f"records of a run need {total / 2**30:,.0f} GiB of memory, and may have {MOST_BYTES / 2**30:.0f} GiB"
         )
 
 

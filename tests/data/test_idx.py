@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from tests.digits import idx
 
-from arithmos.data import BadFile, read_idx
+from arithmos.data import BadFile, _idx, read_idx
 
 IMAGES = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
 SOUND = idx(IMAGES)
@@ -55,6 +55,16 @@ def test_a_bad_file_is_named_and_its_fault(tmp_path, data, fault):
         read_idx(path, 3)
     assert str(raised.value).startswith(str(path))
     assert fault in str(raised.value)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_no_more_is_read_than_may_be(tmp_path, monkeypatch, pack):
+    (tmp_path / "images").write_bytes(pack(SOUND))
+    monkeypatch.setattr(_idx, "MOST_BYTES", len(SOUND))
+    assert read_idx(tmp_path / "images", 3).shape == (2, 3, 4)
+    monkeypatch.setattr(_idx, "MOST_BYTES", len(SOUND) - 1)
+    with pytest.raises(BadFile, match=f"images is too long: it has more than {len(SOUND) - 1} bytes"):
+        read_idx(tmp_path / "images", 3)
 
 
 def test_another_file_is_told_by_its_hash(tmp_path):

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
+from .._memory import check_curve
 from ..engines import Control, Engines, Run
 from ..engines.cost import Clock
 from ..experiments import Experiment
@@ -118,6 +119,9 @@ def run(
     store = store if isinstance(store, Store) else Store(store)
     short = {"seeds": seeds, "iterations": iterations, "epochs": epochs}
     parts = select(experiments, models=models, operations=operations, **short)
+    if all_records:
+        for spec in (spec for part in parts for spec in part.specs):
+            check_curve(spec)
     pace = clock(store, parts, threads=1)
     with workforce(engine, dask=dask, threads=threads, pace=pace, say=watch.say) as engines:
         todo = plan(parts, store, engines)

@@ -23,6 +23,9 @@ class BadFile(ValueError):
     """A file of data that is damaged, or another one than it should be; the message names it, and says why."""
 
 
+MOST_BYTES = 2**30
+"""Unpacked; MNIST has 47 million. A small file can unpack to more than there is memory."""
+
 _GZIP = b"\x1f\x8b"
 
 
@@ -45,12 +48,7 @@ def read_idx(path: str | os.PathLike[str], dimensions: int, *, sha256: str | Non
         ...     read_idx(file.name, dimensions=1)
         array([5, 0, 4], dtype=uint8)
     """
-    data = Path(path).read_bytes()
-    if data.startswith(_GZIP):
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise BadFile(f"{path} is damaged: it does not unpack ({error})") from error
+    data = _unpacked(Path(path))
     start = 4 + 4 * dimensions
     if len(data) < start:
         raise BadFile(f"{path} is truncated: an IDX file has a header of {start} bytes, this has {len(data)} in all")
@@ -66,6 +64,19 @@ def read_idx(path: str | os.PathLike[str], dimensions: int, *, sha256: str | Non
     if sha256 not in (None, found := hashlib.sha256(data).hexdigest()):
         raise BadFile(f"{path} is another file: its SHA-256, unpacked, is {found} and should be {sha256}")
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
+
+
+def _unpacked(path: Path) -> bytes:
+    with path.open("rb") as file:
+        packed = file.read(len(_GZIP)) == _GZIP
+        file.seek(0)
+        try:
+            data = gzip.GzipFile(fileobj=file).read(MOST_BYTES + 1) if packed else file.read(MOST_BYTES + 1)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise BadFile(f"{path} is damaged: it does not unpack ({error})") from error
+    if len(data) > MOST_BYTES:
+        raise BadFile(f"{path} is too long: it has more than {MOST_BYTES} bytes")
+    return data
 
 
 def _about(magic: int, right: int) -> str:
