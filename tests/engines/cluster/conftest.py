@@ -3,9 +3,12 @@ import pytest
 distributed = pytest.importorskip("distributed")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def scheduler():
-    """A scheduler and two workers of one thread each, all in this process."""
+    """A scheduler and two workers of one thread each, all in this process; no longer than they are needed.
+
+    Their threads use `random` at times, which Hypothesis takes for a fault of whatever test it is in.
+    """
     with distributed.LocalCluster(
         n_workers=2,
         threads_per_worker=1,
