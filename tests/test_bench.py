@@ -194,7 +194,7 @@ def test_estimate(store, engines):
     frame = bench.estimate(todo, bench.clock(store, [EXPERIMENT]))
     [row] = frame.to_dict("records")
     assert (row["engine"], row["runs"], row["iterations"]) == ("torch", 6, 6 * 5001)
-    assert row["seconds"] == pytest.approx(2 * 10 + 4 * 10)
+    assert 20 + 20 < row["seconds"] < 20 + 21  # a stack of four takes little longer than one of two
 
 
 def test_catalogue(store, engines):

@@ -28,7 +28,9 @@ def test_weights_are_counted_by_their_cost(model, count):
 
 def test_without_measurements():
     pace = PACES["torch"]
-    assert Clock(NOTHING, [SPEC]).seconds(SPEC, "torch") == pytest.approx(pace.fixed + 202 * pace.weight)
+    clock = Clock(NOTHING, [SPEC])
+    assert clock.seconds(SPEC, "torch", 10) == pytest.approx(pace.fixed + 202 * pace.weight + pace.shared / 10)
+    assert clock.seconds(SPEC, "torch", 1000) == clock.seconds(SPEC, "torch", 256)
     assert Clock(NOTHING, [SPEC], threads=1).seconds(SPEC, "cpu") == pytest.approx(
         8 * Clock(NOTHING, [SPEC], threads=8).seconds(SPEC, "cpu")
     )
@@ -36,14 +38,15 @@ def test_without_measurements():
 
 def test_a_measured_spec_takes_what_it_took():
     clock = Clock(measured((SPEC.id, "torch", 3.0), (SPEC.id, "torch", 5.0), (SPEC.id, "cpu", 8.0)), [SPEC], threads=2)
-    assert clock.seconds(SPEC, "torch") == 4
+    assert clock.seconds(SPEC, "torch", 2) == pytest.approx(4)
+    assert clock.seconds(SPEC, "torch", 200) < 0.3  # in a stack they share most of it
     assert clock.seconds(SPEC, "cpu") == 4
 
 
 def test_other_specs_are_put_right_by_it():
     other = dataclasses.replace(SPEC, hidden_size=10)
     plain = Clock(NOTHING, [])
-    clock = Clock(measured((SPEC.id, "torch", 3 * plain.seconds(SPEC, "torch"))), [SPEC])
+    clock = Clock(measured((SPEC.id, "torch", 3 * plain.seconds(SPEC, "torch", 1))), [SPEC])
     assert clock.seconds(other, "torch") == pytest.approx(3 * plain.seconds(other, "torch"))
     assert clock.seconds(other, "cuda") == plain.seconds(other, "cuda")
 

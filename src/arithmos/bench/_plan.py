@@ -127,7 +127,7 @@ def estimate(todo: Plan, pace: Clock) -> "pd.DataFrame":
             "engine": engine.name,
             "runs": sum(len(job.seeds) for job in jobs),
             "iterations": sum((job.spec.iterations + 1) * len(job.seeds) for job in jobs),
-            "seconds": sum(pace.seconds(job.spec, engine.name) * len(job.seeds) for job in jobs),
+            "seconds": sum(pace.seconds(job.spec, engine.name, n) * n for job in jobs for n in [len(job.seeds)]),
         }
         for engine, jobs in todo.jobs
     ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..nn._parts import ExpLog, Leaf, Parts
 from ..spec import Spec
 from ..tasks import DigitSequences
+from .torch import STACK
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,16 +29,18 @@ class Pace:
     Args:
         fixed: whatever the network.
         weight: for each of its weights, at a batch of 128.
+        shared: by the runs of a stack, however many they are.
     """
 
     fixed: float
     weight: float
+    shared: float = 0.0
 
 
 PACES = {
     "cuda": Pace(fixed=0.0025, weight=0.00005),
     "cpu": Pace(fixed=1.0, weight=0.03),  # on one core
-    "torch": Pace(fixed=15.0, weight=0.1),
+    "torch": Pace(fixed=8.0, weight=0.2, shared=1500.0),
 }
 """The default problem, an NMU on 100 inputs, has 202 weights."""
 
@@ -55,26 +58,27 @@ class Clock:
         self.threads = threads or len(os.sched_getaffinity(0))
         known = {spec.id: spec for spec in specs}
         runs = runs[runs["spec_id"].isin(known) & runs["engine"].isin(PACES)]
-        medians = runs.groupby(["spec_id", "engine"], as_index=False)["elapsed_s"].median()
-        self._measured = {(row.spec_id, row.engine): float(row.elapsed_s) for row in medians.itertuples()}
+        self._own: dict[tuple[str, str], float] = {}
         ratios: dict[tuple[str, type], list[float]] = {}
-        for (spec_id, engine), measured in self._measured.items():
-            spec = known[spec_id]
-            ratios.setdefault((engine, type(spec.task)), []).append(measured / self._model(spec, engine))
+        for (spec_id, name), elapsed_s in runs.groupby(["spec_id", "engine"])["elapsed_s"]:
+            spec, engine = known[str(spec_id)], str(name)
+            ratio = float(elapsed_s.median()) / self._model(spec, engine, len(elapsed_s))
+            self._own[spec.id, engine] = ratio
+            ratios.setdefault((engine, type(spec.task)), []).append(ratio)
         self._ratio = {kind: median(values) for kind, values in ratios.items()}
 
-    def seconds(self, spec: Spec, engine: str) -> float:
-        """Seconds that one more run adds."""
-        measured = self._measured.get((spec.id, engine))
-        ratio = self._ratio.get((engine, type(spec.task)), 1.0)
-        seconds = self._model(spec, engine) * ratio if measured is None else measured
+    def seconds(self, spec: Spec, engine: str, runs: int = STACK) -> float:
+        """Seconds that one run adds to others, when so many of its spec are made."""
+        ratio = self._own.get((spec.id, engine)) or self._ratio.get((engine, type(spec.task)), 1.0)
+        seconds = self._model(spec, engine, runs) * ratio
         return seconds / self.threads if engine == "cpu" else seconds  # a run of the cpu engine has a thread of its own
 
-    def _model(self, spec: Spec, engine: str) -> float:
+    def _model(self, spec: Spec, engine: str, runs: int) -> float:
         if isinstance(spec.task, DigitSequences):
             return 1e-6 * IMAGE * spec.batch_size * spec.task.length * (spec.iterations + 1)
         pace = PACES[engine]
         microseconds = pace.fixed + pace.weight * weights(spec) * spec.batch_size / BATCH
+        microseconds += pace.shared / min(runs, STACK)
         return 1e-6 * microseconds * (spec.iterations + 1)
 
 

@@ -23,7 +23,9 @@ from .contract import NO_CONTROL, Control, Floats, Job, Run, State
 from .digits import run as run_digits
 from .judge import Judge
 
-_STACK = 256
+STACK = 256
+"""Runs of one spec that train side by side, at most."""
+
 _EVALUATION_FLOATS = 2**24
 _CHUNK_S = 1.0
 _SMALL = 2**20
@@ -93,10 +95,10 @@ class TorchEngine:
 
             for _, group in groupby(sorted(job.seeds, key=lambda seed: (step_of(seed), seed)), key=step_of):
                 seeds = tuple(group)
-                for start in range(0, len(seeds), _STACK):
+                for start in range(0, len(seeds), STACK):
                     if control.stopped():
                         return
-                    wanted = [seed for seed in seeds[start : start + _STACK] if control.wanted(job.spec, seed)]
+                    wanted = [seed for seed in seeds[start : start + STACK] if control.wanted(job.spec, seed)]
                     if not wanted:
                         continue
                     stack = _Stack(job.spec, tuple(wanted), self.device, control)
