@@ -15,7 +15,7 @@ test: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not slow and not gpu"
 
 test-slow: $(STAMP)
-	$(BIN)/pytest -o faulthandler_timeout=3600 -m "slow and not gpu"
+	$(BIN)/pytest -o faulthandler_timeout=10800 -m "slow and not gpu"
 
 golden: $(STAMP)
 	$(BIN)/pytest -q --golden tests/experiments tests/report tests/browser tests/test_cli.py
