@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import arithmos
+from arithmos.engines import ENGINES
 
 ROOT = Path(__file__).parents[1]
 
@@ -22,13 +23,22 @@ def run(*command, **options):
 
 
 def loaded_by(statement):
-    code = f"{statement}; import sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
-    return set(run(sys.executable, "-c", code).split())
+    return set(run(sys.executable, "-c", f"{statement}; import sys; print(*sys.modules)").split())
+
+
+def packages(modules):
+    return {name.partition(".")[0] for name in modules}
 
 
 def test_import_loads_torch_and_numpy_only():
-    extra = loaded_by("import arithmos") - loaded_by("import torch, numpy.random") - sys.stdlib_module_names
-    assert extra == {"arithmos"}
+    ours, theirs = loaded_by("import arithmos"), loaded_by("import torch, numpy.random")
+    assert packages(ours) - packages(theirs) - sys.stdlib_module_names == {"arithmos"}
+
+
+def test_an_engine_is_loaded_when_it_is_asked_for():
+    engines = {f"arithmos.engines.{name}" for name in ENGINES}
+    assert not engines & loaded_by("import arithmos.bench")
+    assert engines & loaded_by("from arithmos.engines import ENGINES; ENGINES['torch']()") == {"arithmos.engines.torch"}
 
 
 def test_every_public_name_is_there():

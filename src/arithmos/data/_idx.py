@@ -68,10 +68,9 @@ def read_idx(path: str | os.PathLike[str], dimensions: int, *, sha256: str | Non
 
 def _unpacked(path: Path) -> bytes:
     with path.open("rb") as file:
-        packed = file.read(len(_GZIP)) == _GZIP
-        file.seek(0)
+        packed = file.peek(len(_GZIP)).startswith(_GZIP)
         try:
-            data = gzip.GzipFile(fileobj=file).read(MOST_BYTES + 1) if packed else file.read(MOST_BYTES + 1)
+            data = (gzip.GzipFile(fileobj=file) if packed else file).read(MOST_BYTES + 1)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise BadFile(f"{path} is damaged: it does not unpack ({error})") from error
     if len(data) > MOST_BYTES:

@@ -16,6 +16,10 @@ State = dict[str, NDArray[np.generic]]
 """All that an engine needs to go on with a run: arrays by name, the engine's own affair."""
 
 CURVE_RECORDS = 200
+
+STACK = 256
+"""Runs of one spec that the torch engine trains side by side, at most."""
+
 NEVER = -1
 """Solved-at step of a run that was never below the threshold."""
 

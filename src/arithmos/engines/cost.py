@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..nn._parts import ExpLog, Leaf, Parts
 from ..spec import Spec
 from ..tasks import DigitSequences
-from .torch import STACK
+from .contract import STACK
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +69,8 @@ class Clock:
 
     def seconds(self, spec: Spec, engine: str, runs: int = STACK) -> float:
         """Seconds that one run adds to others, when so many of its spec are made."""
-        ratio = self._own.get((spec.id, engine)) or self._ratio.get((engine, type(spec.task)), 1.0)
-        seconds = self._model(spec, engine, runs) * ratio
+        ratio = self._ratio.get((engine, type(spec.task)), 1.0)
+        seconds = self._model(spec, engine, runs) * self._own.get((spec.id, engine), ratio)
         return seconds / self.threads if engine == "cpu" else seconds  # a run of the cpu engine has a thread of its own
 
     def _model(self, spec: Spec, engine: str, runs: int) -> float:

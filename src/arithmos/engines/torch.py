@@ -19,12 +19,9 @@ from ..spec import Spec
 from ..tasks import DigitSequences
 from ..training import sparsity_error, sparsity_loss
 from .batches import Batches
-from .contract import NO_CONTROL, Control, Floats, Job, Run, State
+from .contract import NO_CONTROL, STACK, Control, Floats, Job, Run, State
 from .digits import run as run_digits
 from .judge import Judge
-
-STACK = 256
-"""Runs of one spec that train side by side, at most."""
 
 _EVALUATION_FLOATS = 2**24
 _CHUNK_S = 1.0

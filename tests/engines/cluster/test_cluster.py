@@ -232,19 +232,23 @@ def test_other_code_of_the_same_version_is_refused(scheduler, monkeypatch):
 
 
 @pytest.mark.parametrize(("code", "slots"), [(worker.CODE, 4), ("0" * 16, 0)])
-def test_a_worker_that_joins_later_gets_work_only_if_it_is_the_same(code, slots):
-    given = {}
+def test_a_worker_that_joins_later_gets_work_only_if_it_is_the_same(monkeypatch, code, slots):
+    monkeypatch.setattr(worker, "PROFILABLE", False)
+    given, callbacks = {}, {"profile": SimpleNamespace(stop=lambda: None)}
 
     async def set_resources(**resources):
         given.update(resources)
 
-    joining = SimpleNamespace(state=SimpleNamespace(nthreads=4), set_resources=set_resources, periodic_callbacks={})
+    joining = SimpleNamespace(
+        state=SimpleNamespace(nthreads=4), set_resources=set_resources, periodic_callbacks=callbacks
+    )
     if slots:
         asyncio.run(worker.Admission(code).setup(joining))
     else:
         with pytest.raises(RuntimeError, match="it gets no work"):
             asyncio.run(worker.Admission(code).setup(joining))
     assert given == {worker.SLOT: slots, worker.GPU: 0}
+    assert ("profile" in callbacks) is not bool(slots)  # one that gets no work is left alone
 
 
 @pytest.mark.parametrize("profilable", [False, True])

@@ -85,9 +85,9 @@ class Admission(WorkerPlugin):  # type: ignore[misc]
 
     async def setup(self, worker: Worker) -> None:
         """Called by Dask on every worker."""
-        if not PROFILABLE and (profile := worker.periodic_callbacks.pop("profile", None)):
-            profile.stop()
         admitted = self.code == CODE
+        if admitted and not PROFILABLE and (profile := worker.periodic_callbacks.pop("profile", None)):
+            profile.stop()
         gpu = admitted and isinstance(_gpu(), Limits)
         await worker.set_resources(**{SLOT: worker.state.nthreads * admitted, GPU: int(gpu)})
         if not admitted:
