@@ -2,6 +2,7 @@ import dataclasses
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.factories import make_digits_run
 
@@ -146,3 +147,10 @@ def test_claims_on_digits(referenced):
     assert frame["verdict"].tolist() == ["fails", "holds", "undecided"]
     assert frame["numbers"][0] == "an exponential and a power of the length account for 87% and 100%"
     assert frame["numbers"][1].endswith("solved runs of NAU at 1000")
+
+
+def test_a_thinned_store_has_the_same_verdicts(referenced, tmp_path):
+    referenced.append(make_digits_run(NMU, seed) for seed in range(10))
+    referenced.thin(tmp_path / "small", keep=0)
+    whole, small = (verdicts(store, [PRODUCT]) for store in (referenced, Store(tmp_path / "small")))
+    pd.testing.assert_frame_equal(small, whole)

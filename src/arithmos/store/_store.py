@@ -229,7 +229,7 @@ class Store:
 
         What the other store has is thinned with it, so a store that grows is thinned into the same one again and
         again. Weights are kept of the solved runs, and of the others, with the lowest seeds; of their curves 60 records
-        are left. Suspended runs are not copied.
+        are left. Runs on sequences of digits stay whole. Suspended runs are not copied.
 
         Args:
             into: the other store.

@@ -19,7 +19,8 @@ _CRITERIA = ("released", "corrected")
 def thin(table: pa.Table, keep: int) -> pa.Table:
     """The same runs, exactly judged, with weights and thinned curves for `keep` solved and `keep` other runs a spec.
 
-    Verdicts on sequences of digits rest on what their curves say of each length: these stay whole.
+    Runs on sequences of digits stay whole: verdicts rest on what their curves say of each length and on what their
+    cells, of a few weights, make of the digits.
 
     Args:
         table: rows of runs, one a run.
@@ -30,10 +31,9 @@ def thin(table: pa.Table, keep: int) -> pa.Table:
     digits = pc.equal(table["task"], "digits").to_numpy()
     steps = _where(kept & ~digits, table["curve_step"])
     for name in HEAVY:
-        if name.endswith("_weights"):
-            column = _where(kept, table[name])
-        else:
-            rows = zip(*(rows.to_pandas() for rows in (_where(kept | digits, table[name]), steps)), strict=True)
+        column = _where(kept | digits, table[name])
+        if not name.endswith("_weights"):
+            rows = zip(column.to_pandas(), steps.to_pandas(), strict=True)
             column = pa.array([_thin(values, step) for values, step in rows], table[name].type)
         table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), column)
     return table
