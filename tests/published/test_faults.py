@@ -42,6 +42,13 @@ def test_readings_of_a_sparsity_error():
     assert readings(0.0, 50) == (False,)
 
 
+def test_a_drawing_can_hide_which_of_both_it_is():
+    assert readings(0.0, 50, 2.75e-5) == (True, False)  # a half of 2·10⁻⁵ is drawn as 0
+    assert readings(0.0, 50, 1.7e-5) == (False,)
+    assert readings(5e-5, 50, 2.2e-5) == (True, False)
+    assert readings(6e-5, 50, 2.2e-5) == (True,)
+
+
 @pytest.mark.parametrize(
     ("name", "model", "at", "measure", "expected"),
     [

@@ -54,20 +54,21 @@ def error(name: str, measure: str, value: float) -> float:
     return read + (_OPTIMIZER * value if measure == "solved_at_mean" else 0)
 
 
-def readings(value: float, k: int) -> tuple[bool, ...]:
+def readings(value: float, k: int, away: float = 0.0) -> tuple[bool, ...]:
     """Whether a published sparsity error is half of a mean: (True,), (False,), or both if it cannot be known.
 
     Args:
         value: the number.
         k: solved runs behind it.
+        away: how far it may be from what was computed, as `error` tells; a half that a drawing shows as 0 is one.
 
     Example:
-        >>> readings(0.23, 100), readings(4.2e-7, 98), readings(3.2e-5, 100)
-        ((True,), (False,), (True, False))
+        >>> readings(0.23, 100), readings(4.2e-7, 98), readings(3.2e-5, 100), readings(0.0, 50, 2.75e-5)
+        ((True,), (False,), (True, False), (True, False))
     """
-    if k < 2 or value > 0.25 or value < _SMALLEST_HALF:  # half of an error of at most ½ is at most ¼
+    if k < 2 or value > 0.25 or value + away < _SMALLEST_HALF:  # half of an error of at most ½ is at most ¼
         return (False,)
-    return (True,) if value > 2 * _SMALLEST_HALF else (True, False)
+    return (True,) if value - away > 2 * _SMALLEST_HALF else (True, False)
 
 
 def fault(name: str, measure: str, row: Mapping[str, Any]) -> str:
@@ -97,7 +98,7 @@ def fault(name: str, measure: str, row: Mapping[str, Any]) -> str:
     if measure == "sparsity_mean":
         if value == 0:
             faults.append("below the grid of the drawing")
-        elif k > 1 and len(readings(value, k)) > 1:
+        elif k > 1 and len(readings(value, k, error(name, measure, value))) > 1:
             faults.append("a mean or half of one")
         elif k > 1 and value > 0.25:
             faults.append("a whole mean, unlike its neighbours")

@@ -109,7 +109,7 @@ def sparsity_mean(cell: Judged, printed: Printed, name: str, iterations: int) ->
     largest = math.inf if math.isnan(reach) else value + away + reach / 1.96 * k
     own = ours.estimate / float(x.mean()) if x.any() else 1.0
     p = []
-    for halved in readings(value, k):
+    for halved in readings(value, k, away):
         factor = own if halved == (own < 0.75) else 0.5 if halved else 1.0
         means = factor * statistics.unseen(x, k, 0.0, min(0.5, largest / factor)).mean(axis=1)
         p.append(statistics.prediction_p(means, value, away))
