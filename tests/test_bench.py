@@ -144,6 +144,34 @@ def test_interrupted(store, engines, number):
     assert len(store) == 1
 
 
+@pytest.mark.parametrize("engine", ["cpu", "torch"])
+def test_what_was_done_before_is_not_to_be_done_again(store, engine):
+    class Watch(bench.Silent):
+        total = done = before = 0
+
+        def begin(self, runs, stored, iterations):
+            self.total = iterations
+
+        def advance(self, iterations):
+            self.done += iterations
+
+        def fewer(self, iterations):
+            self.before += iterations
+
+    class Impatient(Watch):
+        def advance(self, iterations):
+            if not self.done:
+                os.kill(os.getpid(), signal.SIGINT)
+            super().advance(iterations)
+
+    first, second = Impatient(), Watch()
+    how = {"models": ["NMU"], "operations": ["mul"], "seeds": 2, "iterations": 20_000}
+    assert bench.run(["table-1"], store=store, engine=engine, progress=first, **how).stopped == "interrupted"
+    bench.run(["table-1"], store=store, engine=engine, progress=second, **how)
+    assert second.before == first.done > 0
+    assert second.total == second.before + second.done == 2 * 20_001
+
+
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_interrupt_is_noted_and_the_second_acts(second):
     def interrupt(number=signal.SIGINT):

@@ -34,6 +34,16 @@ def test_lines_where_there_is_no_terminal(clock):
     ]
 
 
+def test_what_need_not_be_done_makes_it_no_faster(clock):
+    out = io.StringIO()
+    watch = Watch(Console(file=out, width=200))
+    watch.begin(runs=2, stored=0, iterations=100_000)
+    watch.fewer(60_000)
+    clock[0] += 10
+    watch.advance(10_000)
+    assert out.getvalue() == "0 of 2 runs, 1.0k iterations/s, 30 s left, 0 solved\n"
+
+
 def test_a_bar_in_a_terminal_and_lines_above_it():
     out = io.StringIO()
     console = Console(file=out, width=120, force_terminal=True, color_system=None)

@@ -47,7 +47,8 @@ sharing.LOOK_S = 0.0
 for _ in range(2):
     if os.fork() == 0:
         outcome = bench.run([LARGE], store=Prompt(sys.argv[1]), engine="torch")
-        print(json.dumps([outcome.finished, outcome.stored, outcome.left]), flush=True)
+        line = json.dumps([outcome.finished, outcome.stored, outcome.left]) + "\\n"
+        os.write(1, line.encode())  # at once: the other may write too
         os._exit(0)
 for _ in range(2):
     os.wait()
@@ -86,6 +87,9 @@ def test_a_campaign_is_spared_what_another_stores_meanwhile(store, monkeypatch):
 
         def finished(self, run):
             other.append(make_run(spec, seed) for spec in SPECS for seed in (1, 2))
+
+        def fewer(self, iterations):
+            self.iterations += iterations
 
         def spared(self):
             self.spared_runs += 1

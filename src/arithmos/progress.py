@@ -64,6 +64,12 @@ class Watch(Barred):
             self._told = time.monotonic()
             self._console.print(self._line(), soft_wrap=True)
 
+    def fewer(self, iterations: int) -> None:
+        """So many need not be done: another campaign, or an earlier one, did them."""
+        self._iterations -= iterations
+        self._bar.update(self._task, total=self._iterations)
+        self._show()
+
     def finished(self, run: Run) -> None:
         """A run came to its end."""
         self._finished += 1

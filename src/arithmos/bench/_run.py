@@ -14,6 +14,7 @@ from typing import Protocol
 
 from .._memory import check_curve
 from ..engines import Control, Engines, Run
+from ..engines.contract import State
 from ..engines.cost import Clock
 from ..experiments import Experiment
 from ..spec import Model, Spec
@@ -31,6 +32,9 @@ class Progress(Protocol):
     def advance(self, iterations: int) -> None:
         """So many iterations were done."""
 
+    def fewer(self, iterations: int) -> None:
+        """So many need not be done: another campaign, or an earlier one, did them."""
+
     def finished(self, run: Run) -> None:
         """A run came to its end."""
 
@@ -47,6 +51,8 @@ class Silent:
     def begin(self, runs: int, stored: int, iterations: int) -> None: ...
 
     def advance(self, iterations: int) -> None: ...
+
+    def fewer(self, iterations: int) -> None: ...
 
     def finished(self, run: Run) -> None: ...
 
@@ -139,15 +145,21 @@ def run(
                 if others.made(spec, seed, name):
                     spared += 1
                     watch.spared()
-                    watch.advance(spec.iterations + 1)
+                    watch.fewer(spec.iterations + 1)
                     return False
                 return True
+
+            def resume(spec: Spec, seed: int, name: str) -> State | None:
+                state = store.resume(spec, seed, name)
+                if state is not None:
+                    watch.fewer(int(state["step"][0]))
+                return state
 
             def control(name: str) -> Control:
                 return Control(
                     advance=watch.advance,
                     stopped=lambda: interrupted() or late(),
-                    resume=lambda spec, seed: store.resume(spec, seed, name),
+                    resume=lambda spec, seed: resume(spec, seed, name),
                     suspend=lambda spec, seed, state: writer.suspend(spec, seed, name, state),
                     wanted=lambda spec, seed: wanted(spec, seed, name),
                     say=watch.say,

@@ -66,16 +66,18 @@ class Remote:
         line = Line(jobs, lambda spec: self._pace.seconds(spec, self.name))
         specs = {job.spec.id: job.spec for job in jobs}
         campaign = uuid.uuid4().hex
+        before: dict[tuple[str, int], int] = {}  # steps of suspended runs
 
         def chunk(part: Sequence[Job]) -> Chunk:
             asked = {(job.spec.id, seed): control.resume(job.spec, seed) for job in part for seed in job.seeds}
             states = {key: state for key, state in asked.items() if state is not None}
+            before.update((key, int(state["step"][0])) for key, state in states.items())
             return Chunk(campaign, self.name, tuple(part), states, self._files, control.all_records)
 
         def landed() -> Iterator[Run]:
             for made in flight.landed():
-                for (spec_id, _), run in made.runs.items():
-                    control.advance(specs[spec_id].iterations + 1)
+                for (spec_id, seed), run in made.runs.items():
+                    control.advance(specs[spec_id].iterations + 1 - before.get((spec_id, seed), 0))
                     yield replace(run, spec=specs[spec_id])
                 for (spec_id, seed), state in made.states.items():
                     control.suspend(specs[spec_id], seed, state)
