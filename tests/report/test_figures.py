@@ -2,15 +2,16 @@ import ast
 import inspect
 import json
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 import vl_convert
-from tests.factories import make_run
+from tests.factories import make_digits_run, make_run
 
 from arithmos.experiments import EXPERIMENTS
 from arithmos.report import figures, gates, marks, portraits, style
-from arithmos.report.draw import vega_lite
+from arithmos.report.draw import draw, vega_lite
 from arithmos.report.judged import judged
 from arithmos.report.summary import summarize
 from arithmos.store import Store
@@ -96,8 +97,8 @@ def test_estimator_is_checked(store):
 def test_hardly_any_runs(store, experiment, length, n, k):
     part = experiment.select(iterations=length)
     store.append(run for spec in part.specs[:4] for run in runs(spec, n, k))
-    draw = figures.sweep if part.axis else figures.success
-    chart = draw(summarize(store, part), part)
+    figure = figures.sweep if part.axis else figures.success
+    chart = figure(summarize(store, part), part)
     assert compiled(chart)["marks"]
     ours = [row for row in rows(chart) if row.get("source") == "ours"]
     marks = 1 + 2 * (k > 0) if part.axis else 2  # a table has a tick for the exact ones
@@ -106,6 +107,19 @@ def test_hardly_any_runs(store, experiment, length, n, k):
     empty = part.axis and not part.published and k == 0
     assert texts.count("no run is solved") == (2 if empty else 0)
     assert texts.count("no runs") == (1 if empty and n == 0 else 0)
+
+
+def test_operations_with_places_of_their_own_have_rows_of_their_own(store):
+    experiment = EXPERIMENTS["mnist-reference"]
+    made = (make_digits_run(spec, seed) for spec in experiment.specs for seed in range(10))
+    store.append(replace(run, best_sparsity=float("nan")) for run in made)
+    chart = draw(experiment, store)
+    assert compiled(chart)["marks"]
+    products, sums = vega_lite(chart)["vconcat"]
+    assert {tuple(x["scale"]["domain"]) for x in find(products, "x")} == {(1, 20)}
+    assert {x["scale"]["domain"][-1] for x in find(sums, "x")} == {1000}
+    texts = [mark.get("text") for mark in find(vega_lite(chart), "mark") if isinstance(mark, dict)]
+    assert texts.count("these models have none") == 2  # solved they are, and without weights
 
 
 def test_ticks_are_the_exact_ones(store):
@@ -136,8 +150,8 @@ def test_the_legend_picks_a_model(store):
 
 
 def test_values_show_when_pointed_at(store):
-    for experiment, draw in ((SWEEP, figures.sweep), (TABLE, figures.success)):
-        tooltips = [shown for shown in find(vega_lite(draw(summarize(store, experiment), experiment)), "tooltip")]
+    for experiment, figure in ((SWEEP, figures.sweep), (TABLE, figures.success)):
+        tooltips = [shown for shown in find(vega_lite(figure(summarize(store, experiment), experiment)), "tooltip")]
         titles = {entry["title"] for shown in tooltips for entry in shown}
         assert {"Model", "Source", "Success rate", "from", "to", "Runs"} <= titles
 

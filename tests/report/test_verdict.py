@@ -9,13 +9,14 @@ from scipy import stats
 from tests.factories import make_run
 
 from arithmos import published
-from arithmos.experiments import EXPERIMENTS
+from arithmos.experiments import EXPERIMENTS, Finding
 from arithmos.report import render_verdicts, verdicts
 from arithmos.report.grid import FORMATS
 from arithmos.report.judged import Cells, Judged
 from arithmos.report.places import places
 from arithmos.report.summary import cell_key, describe, published_cells
 from arithmos.report.verdict import COLUMNS, WORDS, matrix, verdicts_of
+from arithmos.report.verdict_tables import written
 from arithmos.statistics import fisher_exact
 from arithmos.store import Store
 
@@ -256,3 +257,16 @@ def test_nothing_published(tmp_path):
     assert isinstance(frame, pd.DataFrame)
     for format in FORMATS:
         assert "Nothing is published." in render_verdicts(frame, format)
+
+
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ({}, "Odd."),
+        ({"model": "NACMulNMU", "operation": "mul", "measure": "sparsity_mean"}, "NAC•,NMU, ×, sparsity error: Odd."),
+        ({"model": "NMU", "at": 4.0}, "NMU, at 4: Odd."),
+        ({"at": "U[0,1]"}, "at U[0,1]: Odd."),
+    ],
+)
+def test_a_finding_is_about_what_tables_call_it(about, words):
+    assert written(Finding("input-size", "Odd.", **about), EXPERIMENTS["input-size"]) == words

@@ -63,7 +63,10 @@ def chart_of(
 ) -> Any:
     """The figure of an experiment whose runs are judged and summarized."""
     if experiment.axis:
-        return figures.sweep(frame, experiment, estimator=estimator)
+        parts = [part for _, part in frame.groupby("operation", sort=False)]
+        apart = len({tuple(part[experiment.axis].unique()) for part in parts}) > 1  # each has places of its own
+        rows = [figures.sweep(part, experiment, estimator=estimator) for part in (parts if apart else [frame])]
+        return figures.stack(*rows) if apart else rows[0]
     rates = figures.success(frame, experiment)
     if gated(experiment):
         return figures.stack(rates, figures.gates(gate_counts(cells, experiment), experiment))

@@ -183,7 +183,9 @@ def stack(*charts: Any) -> alt.VConcatChart:
     title, description = first.title, first.description
     for chart in (first, *others):
         chart.config = chart.title = alt.Undefined
-    stacked: alt.VConcatChart = alt.vconcat(first, *others, spacing=30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # as in `success`
+        stacked: alt.VConcatChart = alt.vconcat(first, *others, spacing=30)
     stacked = stacked.resolve_scale(color="independent", shape="independent")
     return styled(stacked.properties(title=title, description=description))
 
@@ -214,7 +216,7 @@ def _panel(
     title, dodged = AXES.get(axis, axis.replace("_", " ").capitalize()), axis in DODGED
     size: Row = {"width": 350 if dodged else 260, "height": 220, "title": panel_title(measure.title)}
     if not points:
-        why = "no runs" if measure is SUCCESS else "no run is solved"
+        why = "no runs" if measure is SUCCESS else "these models have none" if frame["k"].sum() else "no run is solved"
         nothing = alt.Chart(pd.DataFrame([{}])).mark_text(opacity=0.7, text=why, fontSize=13)
         return alt.LayerChart(layer=[nothing], **size)
     labels = legend(frame["label"])

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from ..experiments import EXPERIMENTS, Experiment, Finding, findings
-from ..tasks import OPERATIONS
 from .grid import Cell, Format, Grid, percent, scientific, to_json
+from .places import symbol
 from .verdict import WORDS, matrix
 
 MEASURES = {
@@ -67,13 +67,14 @@ def verdict_grid(frame: pd.DataFrame) -> Grid:
     together = "model" if experiment.axis else "operation"
     groups = [[_line(row, experiment) for row in part] for _, part in groupby(rows, key=lambda row: row[together])]
     concerned = [found for found in findings(experiment.name) if any(found.concerns(row) for row in rows)]
-    return Grid(f"{experiment.item}: {experiment.title}", header, groups, [written(found) for found in concerned])
+    notes = [written(found, experiment) for found in concerned]
+    return Grid(f"{experiment.item}: {experiment.title}", header, groups, notes)
 
 
 def _line(row: Row, experiment: Experiment) -> list[Cell]:
-    symbol = dict(OPERATIONS)[row["operation"]][0]
     at = row["at"] if isinstance(row["at"], str) else f"{row['at']:g}"
-    names = [Cell(symbol, maths=True), Cell(row["label"]), *([Cell(at, maths=True)] if experiment.axis else [])]
+    place = [Cell(at, maths=True)] if experiment.axis else []
+    names = [Cell(symbol(row["operation"]), maths=True), Cell(row["label"]), *place]
     theirs = [number(row, "published"), Cell(f"{row['published_k']}/{row['published_n']}")]
     ours = [number(row, "ours"), Cell(f"{row['k']}/{row['n']}")]
     p = "" if math.isnan(row["p"]) else "<0.001" if row["p"] < 0.001 else f"{row['p']:.2g}"
@@ -93,9 +94,11 @@ def number(row: Row, name: str) -> Cell:
     return Cell(write(value), write(max(0.0, high - value)), write(max(0.0, value - low)), maths=True)
 
 
-def written(found: Finding) -> str:
-    """A finding, and what it is about."""
-    about = [found.model, found.operation, "" if found.at is None else f"at {found.at}"]
+def written(found: Finding, experiment: Experiment) -> str:
+    """A finding on an experiment, and what it is about."""
+    labels = {spec.model.name: spec.model.label for spec in experiment.specs}
+    place = f"{found.at:g}" if isinstance(found.at, float) else found.at
+    about = [labels.get(found.model, ""), symbol(found.operation), f"at {place}" if place is not None else ""]
     about.append(MEASURES[found.measure][0].lower() if found.measure else "")
     where = ", ".join(word for word in about if word)
     return f"{where}: {found.text}" if where else found.text
