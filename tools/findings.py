@@ -4,14 +4,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import altair as alt
+import numpy as np
 import pandas as pd
+import torch
+from torch import nn
 
-from arithmos import published
+from arithmos import constrain, published, sparsity_error, sparsity_loss
 from arithmos.experiments import EXPERIMENTS
 from arithmos.report.draw import save
 from arithmos.report.judged import Judged, judged
 from arithmos.report.marks import color, legend, shape
 from arithmos.report.style import styled
+from arithmos.spec import Spec
 from arithmos.statistics import Interval, rate_difference, wilson
 from arithmos.store import Store
 
@@ -67,22 +71,71 @@ def seeds() -> alt.LayerChart:
 def ablation() -> alt.FacetChart:
     """By the threshold the NMU needs its regularizer; by the formula it does not."""
     experiment = EXPERIMENTS["ablation"]
-    cells = list(judged(STORE, [experiment]).of(experiment))
-    judges = {"below the threshold": "success_rate", "the formula, once rounded": "exact_rate"}
-    rows = [
-        row(getattr(runs, rate), judge=judge, model=spec.model.name, label=spec.model.label, hidden=spec.hidden_size)
-        for spec, _, runs in cells
-        for judge, rate in judges.items()
-    ]
+    cells = [(spec, spec.hidden_size, runs) for spec, _, runs in judged(STORE, [experiment]).of(experiment)]
     labels = list(dict.fromkeys(spec.model.label for spec, _, _ in cells))
     pooled = {label: [runs for spec, _, runs in cells if spec.model.label == label] for label in labels}
     first, *others = pooled
     for other in others:
         difference(f"{first} and {other}, solved", solved(pooled[first]), solved(pooled[other]))
         difference(f"{first} and {other}, exact", exact(pooled[first]), exact(pooled[other]))
+    return two_judges(cells, "hidden units")
+
+
+def inputs() -> alt.FacetChart:
+    """Beyond 150 inputs weights that must stay at 0 and 1 do not meet the threshold; the formula is there."""
+    experiment = EXPERIMENTS["input-size"]
+    chosen = [
+        (spec, spec.task.input_size, runs)
+        for spec, _, runs in judged(STORE, [experiment]).of(experiment)
+        if spec.model.name in ("NMU", "NACMulNMU", "NACMulSigma")
+    ]
+    for label in dict.fromkeys(spec.model.label for spec, _, _ in chosen):
+        many = [runs for spec, size, runs in chosen if spec.model.label == label and size >= 150]
+        difference(f"{label}, 150 inputs and more, exact and solved", exact(many), solved(many))
+    kicks()
+    return two_judges(chosen, "inputs")
+
+
+def kicks(iterations: int = 1500, settled: int = 300) -> None:
+    """How far from 0 and 1 Adam drives weights that begin as the formula, by its rate and by the kind of numbers."""
+    specs = [spec for spec in EXPERIMENTS["input-size"].specs if spec.model.name == "NMU"]
+    ways = [(1e-3, torch.float32), (1e-4, torch.float32), (1e-3, torch.float64)]
+    for spec in (spec for spec in specs if spec.task.input_size in (100, 150, 200, 300)):
+        formula = torch.zeros(2, spec.task.input_size, dtype=torch.float64)
+        for weights, (first, last) in zip(formula, spec.task.subsets(0), strict=True):
+            weights[first:last] = 1
+        for rate, dtype in ways:
+            network = spec.network(0).to(dtype)
+            exact_weights = torch.cat([formula.flatten(), torch.ones(2)]).to(dtype)
+            nn.utils.vector_to_parameters(exact_weights, network.parameters())
+            optimizer = torch.optim.Adam(network.parameters(), lr=rate)
+            constrain(optimizer, network)
+            away = []
+            for step in range(iterations):
+                x = torch.from_numpy(spec.task.batch(0, step, 128)[0]).double()
+                target = (x @ formula.T).prod(dim=1, keepdim=True)
+                loss = nn.functional.mse_loss(network(x.to(dtype)), target.to(dtype)) + 10 * sparsity_loss(network)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                away.append(float(sparsity_error(network)))
+            low, middle, high = np.quantile(away[settled:], [0, 0.5, 1])
+            about = f"{spec.task.input_size} inputs, {dtype}, Adam at {rate:g}"
+            print(f"{about}: {low:.1e} to {high:.1e} away, median {middle:.1e}")
+
+
+def two_judges(cells: list[tuple[Spec, int, Judged]], axis: str) -> alt.FacetChart:
+    """Rates of some cells, each with its place on the axis, by the threshold and by the formula."""
+    judges = {"below the threshold": "success_rate", "the formula, once rounded": "exact_rate"}
+    rows = [
+        row(getattr(runs, rate), judge=judge, model=spec.model.name, label=spec.model.label, at=at)
+        for spec, at, runs in cells
+        for judge, rate in judges.items()
+    ]
+    labels = list(dict.fromkeys(spec.model.label for spec, _, _ in cells))
     frame, below = pd.DataFrame(rows), legend(labels)
     base = alt.Chart().encode(
-        x=alt.X("hidden:O", title="hidden units", axis=alt.Axis(labelAngle=0)),
+        x=alt.X("at:O", title=axis, axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("label:N", sort=labels),
         color=color(frame, below),
     )
@@ -110,5 +163,5 @@ def exact(cells: list[Judged]) -> tuple[int, int]:
     return sum(cell.exact for cell in cells), sum(cell.seen for cell in cells)
 
 
-for figure in (seeds, ablation, initialization):
+for figure in (seeds, ablation, initialization, inputs):
     print(save(styled(figure()), FOLDER / f"{figure.__name__}.svg").relative_to(ROOT))
