@@ -14,9 +14,11 @@ from arithmos.experiments import EXPERIMENTS
 from arithmos.report.draw import save
 from arithmos.report.judged import Judged, judged
 from arithmos.report.marks import color, legend, shape
+from arithmos.report.references import references
+from arithmos.report.sequences import by_length
 from arithmos.report.style import styled
 from arithmos.spec import Spec
-from arithmos.statistics import Interval, rate_difference, wilson
+from arithmos.statistics import Interval, rate_difference, upper_mean, wilson
 from arithmos.store import Store
 
 ROOT = Path(__file__).parents[1]
@@ -155,6 +157,22 @@ def initialization() -> alt.LayerChart:
     return lines([row(runs.success_rate, model="NMU", label="NMU", who=spec.model.label) for spec, runs in chosen], 0.5)
 
 
+def references_left_out() -> None:
+    """Runs of the NMU on products of digits that are solved, by which references the thresholds are made of."""
+    spec = next(spec for spec in EXPERIMENTS["mnist-product"].specs if spec.model.name == "NMU")
+    [reference] = [found for found in references(STORE).values() if found.operation == "mul"]
+    every = np.array([upper_mean(column) for column in reference.errors.T])
+    limits = {
+        f"seeds {reference.used(as_released=True)}, 8 degrees of freedom": reference.thresholds(as_released=True),
+        f"seeds {reference.used(as_released=False)}": reference.thresholds(as_released=False),
+        f"seeds {reference.seeds}": dict(zip(reference.lengths, every, strict=True)),
+    }
+    runs = by_length(STORE, [spec], len(reference.seeds), as_released=True)
+    for who, limit in limits.items():
+        counts = [int((runs[spec.id, length].test < limit[length]).sum()) for length in reference.lengths]
+        print(f"{who}: threshold for one digit {limit[1]:.3g}, solved by length {counts}")
+
+
 def solved(cells: list[Judged]) -> tuple[int, int]:
     return sum(cell.k for cell in cells), sum(cell.n for cell in cells)
 
@@ -165,3 +183,4 @@ def exact(cells: list[Judged]) -> tuple[int, int]:
 
 for figure in (seeds, ablation, initialization, inputs):
     print(save(styled(figure()), FOLDER / f"{figure.__name__}.svg").relative_to(ROOT))
+references_left_out()
