@@ -34,7 +34,7 @@ class Fake:
                 if control.stopped():
                     control.suspend(job.spec, seed, {"step": np.array([seed])})
                     continue
-                control.advance(job.spec.iterations + 1)
+                control.advance(job.spec, job.spec.iterations + 1)
                 yield make_run(job.spec, seed, self.name)
 
 
@@ -108,21 +108,24 @@ def test_run_stores_what_is_missing(store, engines):
 
 def test_run_tells_who_watches(store, engines):
     class Watch(bench.Silent):
-        iterations = runs = 0
+        iterations = runs = done = 0
 
-        def begin(self, runs, stored, iterations):
-            self.begun = (runs, stored, iterations)
+        def begin(self, runs, stored, work):
+            self.begun, self.work = (runs, stored), work
 
-        def advance(self, iterations):
+        def advance(self, iterations, work):
             self.iterations += iterations
+            self.done += work
 
         def finished(self, run):
             self.runs += 1
 
-    watch = Watch()
+    watch, pace = Watch(), bench.clock(store, threads=1)
     bench.run([EXPERIMENT], store=store, progress=watch)
-    assert watch.begun == (8, 0, 8 * 5001)
+    assert watch.begun == (8, 0)
     assert (watch.iterations, watch.runs) == (8 * 5001, 8)
+    assert watch.done == pytest.approx(watch.work)
+    assert watch.work == pytest.approx(4 * (pace.seconds(SPECS[0], "cpu") + pace.seconds(SPECS[1], "torch")))
 
 
 def test_out_of_time(store, engines):
@@ -147,29 +150,30 @@ def test_interrupted(store, engines, number):
 @pytest.mark.parametrize("engine", ["cpu", "torch"])
 def test_what_was_done_before_is_not_to_be_done_again(store, engine):
     class Watch(bench.Silent):
-        total = done = before = 0
+        work = done = before = 0.0
 
-        def begin(self, runs, stored, iterations):
-            self.total = iterations
+        def begin(self, runs, stored, work):
+            self.work = work
 
-        def advance(self, iterations):
-            self.done += iterations
+        def advance(self, iterations, work):
+            self.done += work
 
-        def fewer(self, iterations):
-            self.before += iterations
+        def fewer(self, work):
+            self.before += work
 
     class Impatient(Watch):
-        def advance(self, iterations):
+        def advance(self, iterations, work):
             if not self.done:
                 os.kill(os.getpid(), signal.SIGINT)
-            super().advance(iterations)
+            super().advance(iterations, work)
 
     first, second = Impatient(), Watch()
     how = {"models": ["NMU"], "operations": ["mul"], "seeds": 2, "iterations": 20_000}
     assert bench.run(["table-1"], store=store, engine=engine, progress=first, **how).stopped == "interrupted"
     bench.run(["table-1"], store=store, engine=engine, progress=second, **how)
-    assert second.before == first.done > 0
-    assert second.total == second.before + second.done == 2 * 20_001
+    assert second.before == pytest.approx(first.done)
+    assert second.before > 0
+    assert second.work == pytest.approx(second.before + second.done)
 
 
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])

@@ -19,14 +19,14 @@ def clock(monkeypatch):
 def test_lines_where_there_is_no_terminal(clock):
     out = io.StringIO()
     with Watch(Console(file=out, width=200)) as watch:
-        watch.begin(runs=5, stored=1, iterations=100_000)
+        watch.begin(runs=5, stored=1, work=10)
         for _ in range(25):
             clock[0] += 1
-            watch.advance(2_000)
+            watch.advance(2_000, 0.2)
         watch.finished(make_run(seed=0))
         watch.spared()
         clock[0] += 10
-        watch.advance(10_000)
+        watch.advance(10_000, 1)
     assert out.getvalue().splitlines() == [
         "1 of 5 runs, 2.0k iterations/s, 40 s left, 0 solved",
         "1 of 5 runs, 2.0k iterations/s, 30 s left, 0 solved",
@@ -37,20 +37,29 @@ def test_lines_where_there_is_no_terminal(clock):
 def test_what_need_not_be_done_makes_it_no_faster(clock):
     out = io.StringIO()
     watch = Watch(Console(file=out, width=200))
-    watch.begin(runs=2, stored=0, iterations=100_000)
-    watch.fewer(60_000)
+    watch.begin(runs=2, stored=0, work=10)
+    watch.fewer(6)
     clock[0] += 10
-    watch.advance(10_000)
+    watch.advance(10_000, 1)
     assert out.getvalue() == "0 of 2 runs, 1.0k iterations/s, 30 s left, 0 solved\n"
+
+
+def test_what_is_left_counts_by_what_it_costs(clock):
+    out = io.StringIO()
+    watch = Watch(Console(file=out, width=200))
+    watch.begin(runs=2, stored=0, work=4)
+    clock[0] += 30
+    watch.advance(10_000, 3)  # as many iterations are to go, which are cheaper
+    assert out.getvalue() == "0 of 2 runs, 333 iterations/s, 10 s left, 0 solved\n"
 
 
 def test_a_bar_in_a_terminal_and_lines_above_it():
     out = io.StringIO()
     console = Console(file=out, width=120, force_terminal=True, color_system=None)
     with Watch(console) as watch:
-        watch.begin(runs=2, stored=0, iterations=1_000)
+        watch.begin(runs=2, stored=0, work=1)
         watch.say("a kernel is being compiled [cpu]")
-        watch.advance(500)
+        watch.advance(500, 0.5)
         watch.finished(make_run(seed=0))
         watch._bar.refresh()
     shown = out.getvalue()
@@ -62,9 +71,9 @@ def test_a_bar_in_a_terminal_and_lines_above_it():
 def test_nothing_was_done_yet(clock):
     out = io.StringIO()
     watch = Watch(Console(file=out, width=200))
-    watch.begin(runs=1, stored=0, iterations=10)
+    watch.begin(runs=1, stored=0, work=1)
     clock[0] += 11
-    watch.advance(0)
+    watch.advance(0, 0)
     assert out.getvalue() == "0 of 1 runs, 0 iterations/s, unknown left, 0 solved\n"
 
 

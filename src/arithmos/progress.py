@@ -4,9 +4,8 @@ import time
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
-from rich.text import Text
 
 from .engines import Run
 
@@ -38,36 +37,36 @@ class Watch(Barred):
         self._bar = RichProgress(
             TextColumn("{task.fields[runs]}"),
             BarColumn(),
-            _Speed(),
+            TextColumn("{task.fields[speed]}"),
             TimeRemainingColumn(),
             TextColumn("{task.fields[solved]} solved"),
             console=self._console,
             transient=True,
             disable=not self._console.is_terminal,
         )
-        self._task = self._bar.add_task("", total=None, runs="", solved=0)
-        self._runs = self._finished = self._solved = self._iterations = self._done = 0
+        self._task = self._bar.add_task("", total=None, runs="", speed="", solved=0)
+        self._runs = self._finished = self._solved = self._iterations = 0
+        self._work = self._done = 0.0
         self._begun = self._told = time.monotonic()
 
-    def begin(self, runs: int, stored: int, iterations: int) -> None:
-        """There are so many runs, of which some are stored, and so many iterations to go."""
-        self._runs, self._finished, self._iterations = runs, stored, iterations
+    def begin(self, runs: int, stored: int, work: float) -> None:
+        """There are so many runs, of which some are stored, and so much work to do, in estimated seconds."""
+        self._runs, self._finished, self._work = runs, stored, work
         self._begun = self._told = time.monotonic()
-        self._bar.update(self._task, total=iterations)
         self._show()
 
-    def advance(self, iterations: int) -> None:
-        """So many iterations were done."""
-        self._done += iterations
+    def advance(self, iterations: int, work: float) -> None:
+        """So many iterations were done, and so much of the work with them."""
+        self._iterations += iterations
+        self._done += work
         self._show()
         if not self._console.is_terminal and time.monotonic() - self._told >= EVERY_S:
             self._told = time.monotonic()
             self._console.print(self._line(), soft_wrap=True)
 
-    def fewer(self, iterations: int) -> None:
-        """So many need not be done: another campaign, or an earlier one, did them."""
-        self._iterations -= iterations
-        self._bar.update(self._task, total=self._iterations)
+    def fewer(self, work: float) -> None:
+        """So much need not be done: another campaign, or an earlier one, did it."""
+        self._work -= work
         self._show()
 
     def finished(self, run: Run) -> None:
@@ -86,14 +85,29 @@ class Watch(Barred):
         self._bar.console.print(line, soft_wrap=True, markup=False)
 
     def _show(self) -> None:
-        runs = f"{self._finished} of {self._runs} runs"
-        self._bar.update(self._task, completed=self._done, runs=runs, solved=self._solved)
+        self._bar.update(
+            self._task,
+            total=self._work,
+            completed=self._done,
+            runs=self._counted(),
+            speed=self._speed(),
+            solved=self._solved,
+        )
 
     def _line(self) -> str:
-        speed = self._done / (self._told - self._begun)
-        left = duration((self._iterations - self._done) / speed) if speed else "unknown"
-        runs = f"{self._finished} of {self._runs} runs"
-        return f"{runs}, {_per_second(speed)}, {left} left, {self._solved} solved"
+        elapsed_s = time.monotonic() - self._begun
+        left = duration(max(0.0, self._work - self._done) * elapsed_s / self._done) if self._done else "unknown"
+        return f"{self._counted()}, {self._speed()}, {left} left, {self._solved} solved"
+
+    def _counted(self) -> str:
+        return f"{self._finished} of {self._runs} runs"
+
+    def _speed(self) -> str:
+        speed = self._iterations / max(time.monotonic() - self._begun, 1e-9)
+        for size, unit in ((1e6, "M"), (1e3, "k")):
+            if speed >= size:
+                return f"{speed / size:.1f}{unit} iterations/s"
+        return f"{speed:.0f} iterations/s"
 
 
 class Downloads(Barred):
@@ -116,20 +130,6 @@ class Downloads(Barred):
             if not self._console.is_terminal:
                 self._console.print(f"fetching {name}, {total / 1e6:.1f} MB", soft_wrap=True)
         self._bar.update(self._tasks[name], completed=done, total=total)
-
-
-class _Speed(ProgressColumn):
-    """Iterations a second."""
-
-    def render(self, task: Task) -> Text:
-        return Text(_per_second(task.speed or 0.0))
-
-
-def _per_second(iterations: float) -> str:
-    for size, unit in ((1e6, "M"), (1e3, "k")):
-        if iterations >= size:
-            return f"{iterations / size:.1f}{unit} iterations/s"
-    return f"{iterations:.0f} iterations/s"
 
 
 def duration(seconds: float) -> str:

@@ -32,11 +32,6 @@ class Plan:
         """Runs to be made."""
         return sum(len(job.seeds) for _, jobs in self.jobs for job in jobs)
 
-    @property
-    def iterations(self) -> int:
-        """Iterations to be made."""
-        return sum((job.spec.iterations + 1) * len(job.seeds) for _, jobs in self.jobs for job in jobs)
-
 
 def select(
     experiments: Sequence[str | Experiment],

@@ -26,14 +26,14 @@ from ._sharing import Others, arrange
 class Progress(Protocol):
     """Somebody who watches a campaign."""
 
-    def begin(self, runs: int, stored: int, iterations: int) -> None:
-        """There are so many runs, of which some are stored, and so many iterations to go."""
+    def begin(self, runs: int, stored: int, work: float) -> None:
+        """There are so many runs, of which some are stored, and so much work to do, in estimated seconds."""
 
-    def advance(self, iterations: int) -> None:
-        """So many iterations were done."""
+    def advance(self, iterations: int, work: float) -> None:
+        """So many iterations were done, and so much of the work with them."""
 
-    def fewer(self, iterations: int) -> None:
-        """So many need not be done: another campaign, or an earlier one, did them."""
+    def fewer(self, work: float) -> None:
+        """So much need not be done: another campaign, or an earlier one, did it."""
 
     def finished(self, run: Run) -> None:
         """A run came to its end."""
@@ -48,11 +48,11 @@ class Progress(Protocol):
 class Silent:
     """Watches without a word."""
 
-    def begin(self, runs: int, stored: int, iterations: int) -> None: ...
+    def begin(self, runs: int, stored: int, work: float) -> None: ...
 
-    def advance(self, iterations: int) -> None: ...
+    def advance(self, iterations: int, work: float) -> None: ...
 
-    def fewer(self, iterations: int) -> None: ...
+    def fewer(self, work: float) -> None: ...
 
     def finished(self, run: Run) -> None: ...
 
@@ -129,11 +129,18 @@ def run(
         for spec in (spec for part in parts for spec in part.specs):
             check_curve(spec)
     pace = clock(store, parts, threads=1)
+
+    def work(spec: Spec, name: str, iterations: int | None = None) -> float:
+        """Of a run, or of so many of its iterations."""
+        share = 1.0 if iterations is None else iterations / (spec.iterations + 1)
+        return pace.seconds(spec, name) * share
+
     with workforce(engine, dask=dask, threads=threads, pace=pace, say=watch.say) as engines:
         todo = plan(parts, store, engines)
         others = Others(store, [job for _, jobs in todo.jobs for job in jobs], any_engine=engine == "auto")
         stored = todo.runs - todo.missing
-        watch.begin(todo.runs, stored, todo.iterations)
+        works = [work(job.spec, engine.name) * len(job.seeds) for engine, jobs in todo.jobs for job in jobs]
+        watch.begin(todo.runs, stored, sum(works))
         finished = spared = 0
         with interruptible() as interrupted, store.writer() as writer:
 
@@ -145,19 +152,19 @@ def run(
                 if others.made(spec, seed, name):
                     spared += 1
                     watch.spared()
-                    watch.fewer(spec.iterations + 1)
+                    watch.fewer(work(spec, name))
                     return False
                 return True
 
             def resume(spec: Spec, seed: int, name: str) -> State | None:
                 state = store.resume(spec, seed, name)
                 if state is not None:
-                    watch.fewer(int(state["step"][0]))
+                    watch.fewer(work(spec, name, int(state["step"][0])))
                 return state
 
             def control(name: str) -> Control:
                 return Control(
-                    advance=watch.advance,
+                    advance=lambda spec, iterations: watch.advance(iterations, work(spec, name, iterations)),
                     stopped=lambda: interrupted() or late(),
                     resume=lambda spec, seed: resume(spec, seed, name),
                     suspend=lambda spec, seed, state: writer.suspend(spec, seed, name, state),

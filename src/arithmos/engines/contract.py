@@ -118,7 +118,7 @@ class Control:
     """How a caller follows and steers an engine.
 
     Args:
-        advance: told how many iterations, over all runs, were done since it was last told.
+        advance: told of a spec, whenever some were done, how many iterations of all its runs together.
         stopped: asked between chunks of work; once true, the engine suspends what is in the air and returns.
         resume: the state in which a run was suspended, or None to start it.
         suspend: given the state of a run that was cut.
@@ -127,7 +127,7 @@ class Control:
         all_records: keep every record of the curve instead of a thinned one.
     """
 
-    advance: Callable[[int], None] = lambda iterations: None
+    advance: Callable[[Spec, int], None] = lambda spec, iterations: None
     stopped: Callable[[], bool] = lambda: False
     resume: Callable[[Spec, int], State | None] = _nothing
     suspend: Callable[[Spec, int, State], None] = _forget

@@ -172,13 +172,13 @@ class _Stack:
                     break
             self.advance(x, t)
             if (now := time.monotonic()) - paused > _CHUNK_S:
-                self.control.advance((self.step - told) * len(self.seeds))
+                self.control.advance(spec, (self.step - told) * len(self.seeds))
                 told, paused = self.step, now
                 if self.control.stopped():
                     self.elapsed_s += now - begun
                     self._suspend()
                     return []
-        self.control.advance((spec.iterations + 1 - told) * len(self.seeds))
+        self.control.advance(spec, (spec.iterations + 1 - told) * len(self.seeds))
         self.elapsed_s += time.monotonic() - begun
         self.judge.ended |= np.isnan(self.flat()).any(axis=1)
         return self.judge.runs(TorchEngine.name, self.flat(), self.elapsed_s)

@@ -220,7 +220,7 @@ def _train(
     """The runs that came to their end in time, in the order of the jobs and seeds."""
     total, done = sum((job.spec.iterations + 1) * len(job.seeds) for job in jobs), 0
 
-    def tick(iterations: int) -> None:
+    def tick(_: Spec, iterations: int) -> None:
         nonlocal done
         budget.begin()
         done += iterations

@@ -89,7 +89,7 @@ def test_whoever_watches_is_told(scheduler, store, fake):
         def __init__(self):
             self.iterations, self.runs, self.lines = 0, [], []
 
-        def advance(self, iterations):
+        def advance(self, iterations, work):
             self.iterations += iterations
 
         def finished(self, run):

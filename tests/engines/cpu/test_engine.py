@@ -71,7 +71,7 @@ def test_suspended_runs_go_on_to_the_same_bits(alone, monkeypatch):
     for stop_after in (3, 20, 10**9):
         asked = iter(range(10**9))
         control = Control(
-            advance=told.append,
+            advance=lambda spec, iterations: told.append(iterations),
             stopped=lambda asked=asked, limit=stop_after: next(asked) > limit,
             resume=lambda spec, seed: kept.pop((spec.id, seed), None),
             suspend=lambda spec, seed, state: kept.update({(spec.id, seed): _through_a_file(state)}),

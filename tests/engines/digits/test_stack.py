@@ -166,7 +166,7 @@ def test_runs_of_all_models_come_to_their_end_together():
     specs = models("mul")
     jobs = [Job(spec, (0, 1)) for spec in specs]
     told = []
-    made = list(digits.run(jobs, Control(advance=told.append), CPU, stack=100))
+    made = list(digits.run(jobs, Control(advance=lambda spec, n: told.append(n)), CPU, stack=100))
     assert {(run.spec.id, run.seed) for run in made} == {(spec.id, seed) for spec in specs for seed in (0, 1)}
     assert sum(told) == sum(run.spec.iterations + 1 for run in made)
     for run in made:

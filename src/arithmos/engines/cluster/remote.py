@@ -77,8 +77,9 @@ class Remote:
         def landed() -> Iterator[Run]:
             for made in flight.landed():
                 for (spec_id, seed), run in made.runs.items():
-                    control.advance(specs[spec_id].iterations + 1 - before.get((spec_id, seed), 0))
-                    yield replace(run, spec=specs[spec_id])
+                    spec = specs[spec_id]
+                    control.advance(spec, spec.iterations + 1 - before.get((spec_id, seed), 0))
+                    yield replace(run, spec=spec)
                 for (spec_id, seed), state in made.states.items():
                     control.suspend(specs[spec_id], seed, state)
 

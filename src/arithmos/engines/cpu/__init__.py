@@ -58,14 +58,14 @@ class CpuEngine:
         for job in jobs:
             if job.seeds:
                 kernels.setdefault(job.spec.parts, (job.spec, job.seeds[0]))
-        events: SimpleQueue[int | RunState | BaseException] = SimpleQueue()
+        events: SimpleQueue[tuple[Spec, int] | RunState | BaseException] = SimpleQueue()
         stop = threading.Event()
         flying: set[RunState] = set()
 
         def train(run: RunState) -> None:
             try:
                 while not (run.finished or stop.is_set()):
-                    events.put(run.advance(CHUNK_S))
+                    events.put((run.spec, run.advance(CHUNK_S)))
                 events.put(run)
             except BaseException as error:
                 events.put(error)
@@ -94,17 +94,18 @@ class CpuEngine:
                         raise event
                     if isinstance(event, RunState):
                         flying.remove(event)
-                        control.advance(event.spec.iterations + 1 - event.step)  # what a run that met NaN is spared
+                        spared = event.spec.iterations + 1 - event.step  # by NaN
+                        control.advance(event.spec, spared)
                         yield event.result(self.name)
                     else:
-                        control.advance(event)
+                        control.advance(*event)
             finally:
                 stop.set()
                 compiler.shutdown(cancel_futures=True)
                 pool.shutdown(cancel_futures=True)
                 while not events.empty():
-                    if isinstance(event := events.get(), int):
-                        control.advance(event)
+                    if isinstance(event := events.get(), tuple):
+                        control.advance(*event)
                 for run in flying:
                     if run.step > 0:
                         control.suspend(run.spec, run.seed, run.state())

@@ -130,7 +130,7 @@ class _Schedule:
             for group in list(self.live):
                 while (iterations := group.poll()) is not None:
                     ended = True
-                    self.control.advance(iterations)
+                    self.control.advance(group.spec, iterations)
             now = time.monotonic()
             self._share_time(now - before)
             before = now
@@ -179,7 +179,7 @@ class _Schedule:
 
     def _stop(self) -> Iterator[Run]:
         for group in self.live:
-            self.control.advance(group.wait())
+            self.control.advance(group.spec, group.wait())
         for group in self.live:
             yield from group.finished(self.engine.name, self.control)
             for seed, state in group.suspended():

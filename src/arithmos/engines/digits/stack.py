@@ -125,13 +125,13 @@ class Stack:
             elif self.device.type == "cuda":
                 continue
             if (now := time.monotonic()) - paused > _CHUNK_S:
-                self.control.advance((self.step - told) * len(self.runs))
+                self.control.advance(spec, (self.step - told) * len(self.runs))
                 told, paused = self.step, now
                 if self.step <= spec.iterations and self.control.stopped():
                     self.elapsed_s += now - begun
                     self._suspend()
                     return []
-        self.control.advance((spec.iterations + 1 - told) * len(self.runs))
+        self.control.advance(spec, (spec.iterations + 1 - told) * len(self.runs))
         self.records.ended |= self._broken()
         self.elapsed_s += time.monotonic() - begun
         share, cells = self.elapsed_s / len(self.runs), self._cells()
