@@ -161,11 +161,10 @@ def references_left_out() -> None:
     """Runs of the NMU on products of digits that are solved, by which references the thresholds are made of."""
     spec = next(spec for spec in EXPERIMENTS["mnist-product"].specs if spec.model.name == "NMU")
     [reference] = [found for found in references(STORE).values() if found.operation == "mul"]
-    every = np.array([upper_mean(column) for column in reference.errors.T])
     limits = {
         f"seeds {reference.used(as_released=True)}, 8 degrees of freedom": reference.thresholds(as_released=True),
         f"seeds {reference.used(as_released=False)}": reference.thresholds(as_released=False),
-        f"seeds {reference.seeds}": dict(zip(reference.lengths, every, strict=True)),
+        f"seeds {reference.seeds}": dict(zip(reference.lengths, map(upper_mean, reference.errors.T), strict=True)),
     }
     runs = by_length(STORE, [spec], len(reference.seeds), as_released=True)
     for who, limit in limits.items():

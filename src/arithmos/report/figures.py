@@ -10,6 +10,7 @@ click on a model in the legend fades the others.
 import math
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -94,8 +95,7 @@ def success(frame: pd.DataFrame, experiment: Experiment) -> alt.ConcatChart:
     panels = [_rates(part, frame, picked) for _, part in frame.groupby("operation", sort=False)]
     columns = 3 if max(map(len, frame["label"])) < 20 else 1
     chart = alt.concat(*panels, columns=columns, spacing=20)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that the panels have one selection together is what is meant
+    with _one_selection():
         chart = chart.add_params(picked)
     return styled(_titled(chart, frame, experiment))
 
@@ -183,11 +183,18 @@ def stack(*charts: Any) -> alt.VConcatChart:
     title, description = first.title, first.description
     for chart in (first, *others):
         chart.config = chart.title = alt.Undefined
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # as in `success`
+    with _one_selection():
         stacked: alt.VConcatChart = alt.vconcat(first, *others, spacing=30)
     stacked = stacked.resolve_scale(color="independent", shape="independent")
     return styled(stacked.properties(title=title, description=description))
+
+
+@contextmanager
+def _one_selection() -> Iterator[None]:
+    """Inside, Altair does not warn that panels have one selection together, which is what is meant."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
 
 
 def _points(frame: pd.DataFrame, column: str, source: str, axis: str = "") -> Iterator[Row]:

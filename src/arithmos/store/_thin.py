@@ -29,11 +29,11 @@ def thin(table: pa.Table, keep: int) -> pa.Table:
     table = judged(table)
     kept = _kept(table, keep)
     digits = pc.equal(table["task"], "digits").to_numpy()
-    steps = _where(kept & ~digits, table["curve_step"])
+    steps, whole = _where(kept & ~digits, table["curve_step"]).to_pandas(), kept | digits
     for name in HEAVY:
-        column = _where(kept | digits, table[name])
+        column = _where(whole, table[name])
         if not name.endswith("_weights"):
-            rows = zip(column.to_pandas(), steps.to_pandas(), strict=True)
+            rows = zip(column.to_pandas(), steps, strict=True)
             column = pa.array([_thin(values, step) for values, step in rows], table[name].type)
         table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), column)
     return table
