@@ -79,8 +79,8 @@ def as_published():
             median = row.get("solved_at_median", row["solved_at_mean"])
             steps = {"at": median, "sparsity": row["sparsity_mean"]} if k else {}
             cells[key] = cell(experiment.seeds, k, **steps, adds=adds, adds_solved=solved)
-    undesired = ("mnist-product-no-rz", "NMU", 2.0)  # whose published mean makes 0.1 in all
-    cells[undesired] = dataclasses.replace(cells[undesired], sparsity=np.append(cells[undesired].sparsity[1:], 0.1))
+    undesired = ("mnist-product-no-rz", "NMU", 2.0)
+    cells[undesired] = dataclasses.replace(cells[undesired], intended=np.array([1.0, 0.0]))
     means = ("mnist-sum-no-rz", "NAU", 1000.0)
     cells[means] = dataclasses.replace(cells[means], rises=np.array([0.02, 0.99, 1.0, 1.01]))
     return Cases(cells, {}, SEEDS)
@@ -102,7 +102,7 @@ def upside_down(cases):
         flipped = cell(runs.n, runs.n - runs.k, at=1e7 / np.median(runs.solved_at) if runs.k else 1e3, sparsity=1e-3)
         gates = {"gate_solved": np.full(runs.n - runs.k, 0.0), "gate_unsolved": np.full(runs.k, 1.0)}
         power = key[2] ** 2 if key[0] == "mnist-reference" else np.nan
-        cells[key] = dataclasses.replace(flipped, **gates, exact_solved=0, threshold=power)
+        cells[key] = dataclasses.replace(flipped, **gates, exact_solved=0, threshold=power, intended=np.zeros(1))
     return dataclasses.replace(cases, cells=cells)
 
 

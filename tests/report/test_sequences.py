@@ -149,6 +149,24 @@ def test_claims_on_digits(referenced):
     assert frame["numbers"][1].endswith("solved runs of NAU at 1000")
 
 
+def test_another_way_to_multiply(referenced):
+    """Weights of 0.0125 are near 0, numbers read are large, and products are right."""
+    without = EXPERIMENTS["mnist-product-no-rz"].specs[-1]
+    weights = {NMU: [1, 1], PRODUCT.specs[0]: [0.9, 1], without: [0.0125, 1]}
+    for spec, own in weights.items():
+        referenced.append(make_digits_run(spec, seed, best_weights=np.array(own, np.float32)) for seed in range(10))
+    frame = claims(referenced, ["mnist-another-way", "mnist-intended-way"])
+    assert frame["verdict"].tolist() == ["holds", "holds"]
+    assert frame["numbers"][0] == "8 of 8 solved runs of NMU at 2"
+    assert frame["numbers"][1].count("; 0 of ") == 1
+
+
+def test_cells_of_more_weights_have_none_that_is_intended(referenced):
+    lstm = next(spec for spec in PRODUCT.specs if spec.model.name == "LSTM")
+    referenced.append([make_digits_run(lstm)])
+    assert np.isnan(by_length(referenced, [lstm], 10, as_released=True)[lstm.id, 2].intended).all()
+
+
 def test_a_thinned_store_has_the_same_verdicts(referenced, tmp_path):
     referenced.append(make_digits_run(NMU, seed) for seed in range(10))
     referenced.thin(tmp_path / "small", keep=0)

@@ -44,6 +44,7 @@ class Judged:
         threshold: test error below which they are solved, where reference runs say so; NaN elsewhere.
         note: what that rests on.
         rises: of each solved run on sequences of digits, by how much its cell is given more from a digit to the next.
+        intended: whether both weights of that cell round to 1.
     """
 
     engine: str = ""
@@ -62,6 +63,7 @@ class Judged:
     threshold: float = math.nan
     note: str = ""
     rises: Floats = field(default_factory=_none)
+    intended: Floats = field(default_factory=_none)
 
     @property
     def gate(self) -> Floats:
@@ -178,8 +180,14 @@ def _at_length(runs: AtLength) -> Judged:
         return Judged(note=runs.note)
     limit = np.full(runs.test.size, runs.threshold)
     values = (limit, runs.solved_at, runs.test, runs.sparsity, runs.gate, runs.ended_early, limit * math.nan)
-    rises = runs.rises[runs.test < runs.threshold]
-    return replace(_cell(runs.engine, *values), threshold=runs.threshold, note=runs.note, rises=rises)
+    solved = runs.test < runs.threshold
+    return replace(
+        _cell(runs.engine, *values),
+        threshold=runs.threshold,
+        note=runs.note,
+        rises=runs.rises[solved],
+        intended=runs.intended[solved],
+    )
 
 
 def _cell(

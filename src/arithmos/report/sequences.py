@@ -28,7 +28,8 @@ class AtLength:
         test: their test errors at the best record.
         solved_at: when each was first below the threshold, or `NEVER`.
         sparsity, gate, ended_early: as stored.
-        rises: by how much weight times number read rises from a digit to the next; NaN for cells of more weights.
+        rises: by how much weight times number read rises from a digit to the next.
+        intended: whether both weights round to 1, so that numbers read go in whole. Both NaN for cells of more weights.
     """
 
     engine: str
@@ -40,6 +41,7 @@ class AtLength:
     gate: Floats
     ended_early: Floats
     rises: Floats
+    intended: Floats
 
 
 def by_length(
@@ -69,6 +71,7 @@ def by_length(
         rows = [{str(name): value for name, value in row.items()} for row in part.to_dict("records")]
         errors, best = [length_errors(row) for row in rows], np.array([best_errors(row) for row in rows])
         rises = np.array([_rise(*(row[name] for name in _READ)) for row in rows])
+        intended = np.array([_intended(row["best_weights"]) for row in rows])
         for place, length in enumerate(task.test_lengths):
             limit, pairs = limits.get(length, math.nan), zip(rows, errors, strict=True)
             found[spec.id, length] = AtLength(
@@ -81,6 +84,7 @@ def by_length(
                 gate=part["best_gate"].to_numpy(np.float64),
                 ended_early=part["ended_early"].to_numpy(np.float64),
                 rises=rises,
+                intended=intended,
             )
     return found
 
@@ -91,6 +95,11 @@ def _rise(digits: NDArray[np.int64], numbers: Floats, weights: Floats) -> float:
         return math.nan
     away = digits - digits.mean()
     return float(away @ numbers / (away @ away) * weights[0])
+
+
+def _intended(weights: Floats) -> float:
+    """1 if a cell of two weights, once they are rounded, takes image and state as they are; 0 if not."""
+    return float((np.rint(weights) == 1).all()) if len(weights) == 2 else math.nan
 
 
 def _note(reference: Reference | None, as_released: bool) -> str:
