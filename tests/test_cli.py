@@ -124,6 +124,9 @@ def test_version():
         (["figure", "loss-surfaces"], "unknown figure 'loss-surfaces'; did you mean 'loss-surface'?"),
         (["figure", "table-1", "-o", "table.gif"], "path must end in .html, .svg, .png, .pdf, .json, got 'table.gif'"),
         (["figure", "table-1", "-o", "nowhere/table.svg"], "nowhere/table.svg"),
+        (["table", "table-1", "--store", "nowhere"], "there is no folder 'nowhere'; `arithmos run` makes one"),
+        (["verdict", "--store", "nowhere"], "there is no folder 'nowhere'"),
+        (["store", "check", "--store", "nowhere"], "there is no folder 'nowhere'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -225,6 +228,7 @@ def test_an_experiment_file(tmp_path):
         *[("NMU", size, 2) for size in (2, 3)],
         *[("NAU>Own", size, 2) for size in (2, 3)],
     ]
+    Path("none").mkdir()
     assert "arithmos run mine/wider.toml" in arithmos("table", "mine/wider.toml", "--store", "none").stdout
     assert arithmos("figure", "mine/wider.toml", "--format", "json").stdout == "wider.json\n"
     assert json.loads(Path("wider.json").read_text())["title"]["text"] == "Wider"

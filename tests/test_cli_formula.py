@@ -88,7 +88,7 @@ def test_export_of_a_formula_by_one_of_two_engines():
         (["export", TEN.id, 1], "Missing option '--to'"),
         (["export", TEN.id, 1, "--to", "nowhere/ten.c"], "No such file or directory"),
         (["store", "thin", "--into", "runs"], "into must be another store"),
-        (["store", "thin", "--into", "thin", "--store", "nowhere"], "there is no store to thin"),
+        (["store", "thin", "--into", "thin", "--store", "nowhere"], "there is no folder 'nowhere'"),
     ],
 )
 def test_what_was_asked_wrongly(arguments, complaint):

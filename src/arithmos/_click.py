@@ -8,9 +8,11 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ._extras import needs
 from .data import BadFile
@@ -121,6 +123,13 @@ def extra(name: str) -> Iterator[None]:
 def names(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> list[str] | None:
     """Names given in several options, or joined by commas, or both; None if there are none."""
     return [name.strip() for joined in value for name in joined.split(",") if name.strip()] or None
+
+
+def there(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
+    """A folder that is there, if it was asked for by name; the one that is meant otherwise may be yet to come."""
+    if ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT and not value.is_dir():
+        raise click.BadParameter(f"there is no folder {str(value)!r}; `arithmos run` makes one.", ctx, param)
+    return value
 
 
 def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:

@@ -3,13 +3,14 @@
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from . import __version__, bench
-from ._click import INTERRUPTED, Program, asked, complain, extra, names, seconds
+from ._click import INTERRUPTED, Program, asked, complain, extra, names, seconds, there
 from .data import fetch_mnist
 from .data import mnist as read_mnist
 from .engines import ENGINES, Engines
@@ -53,7 +54,8 @@ def pick(
         return bench.select(experiments, models=models, operations=ops, **rest)
 
 
-stored = click.option(
+to_store = partial(
+    click.option,
     "--store",
     type=click.Path(path_type=Path),
     default=Path("runs"),
@@ -61,6 +63,7 @@ stored = click.option(
     metavar="DIR",
     help="Folder of the store.",
 )
+stored = to_store(callback=there)
 judged_by = click.option(
     "--criterion",
     type=click.Choice(["released", "corrected"]),
@@ -117,7 +120,7 @@ def list_(store: Path, format: Any) -> None:
 @click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT…")
 @selection
 @click.option("--engine", type=click.Choice(["auto", *ENGINES]), default="auto", show_default=True, help="Who runs it.")
-@stored
+@to_store()
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads of the cpu engine [default: all cores].")
 @click.option("--budget", callback=seconds, metavar="TIME", help="Stop after 90s, 9m or 1h30m.")
 @click.option(
@@ -446,7 +449,7 @@ def info(store: Path) -> None:
 
 @store_.command(epilog="arithmos store merge from-the-cluster --store runs")
 @click.argument("others", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="OTHER…")
-@stored
+@to_store()
 def merge(others: Sequence[Path], store: Path) -> None:
     """Copy into a store what others have."""
     merged = Store(store)

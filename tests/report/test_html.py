@@ -250,6 +250,7 @@ def test_write(store, tmp_path):
 
 def test_the_verb(store, tmp_path):
     file = tmp_path / "page.html"
+    store.path.mkdir()
     done = CliRunner().invoke(main, ["report", "--store", str(store.path), "-o", str(file)], catch_exceptions=False)
     assert done.exit_code == 0
     assert done.stdout.strip() == str(file)
