@@ -11,9 +11,11 @@ from torch import nn
 
 from arithmos import constrain, published, sparsity_error, sparsity_loss
 from arithmos.experiments import EXPERIMENTS
+from arithmos.report.digit_figures import COLORS, read
 from arithmos.report.draw import save
 from arithmos.report.judged import Judged, judged
 from arithmos.report.marks import color, legend, shape
+from arithmos.report.readings import SIDES, readings
 from arithmos.report.references import references
 from arithmos.report.sequences import by_length
 from arithmos.report.style import styled
@@ -157,19 +159,55 @@ def initialization() -> alt.LayerChart:
     return lines([row(runs.success_rate, model="NMU", label="NMU", who=spec.model.label) for spec, runs in chosen], 0.5)
 
 
+def digits() -> alt.HConcatChart:
+    """What R_z does to the numbers that cells multiply, and to their weights."""
+    experiment = EXPERIMENTS["mnist-rz"].select(operations=["mul"])
+    return read(readings(STORE, experiment), experiment)
+
+
+def beginnings() -> alt.Chart:
+    """Without R_z the weight that an NMU begins with settles which way it multiplies."""
+    rows = []
+    for spec in EXPERIMENTS["mnist-rz"].specs:
+        if spec.model.layers[0].record.label != "NMU":
+            continue
+        for seed, weights in STORE.load(specs=[spec], columns=["best_weights"])[["seed", "best_weights"]].to_numpy():
+            [parameters] = spec.network(seed)[1].parameters()
+            side = SIDES[spec.model.inputs.strength > 0]
+            rows.append({"label": side, "first": parameters[0, 0].item(), "last": float(weights[0])})
+    frame = pd.DataFrame(rows)
+    for label, part in frame.groupby("label"):
+        other = part["last"].round() == 0
+        rate = wilson(int(other.sum()), len(part))
+        print(f"NMU {label}: {other.sum()}/{len(part)} end at 0 ({rate.low:.0%} to {rate.high:.0%})")
+        for end, begun in part["first"].round(3).groupby(other):
+            print(f"  end at {0 if end else 1}, begun at {sorted(begun)}")
+    base = alt.Chart(frame).encode(
+        x=alt.X("first:Q", title="weight of the image, at first", scale=alt.Scale(domain=[0.2, 0.8])),
+        y=alt.Y("last:Q", title="in the end", scale=alt.Scale(domain=[0, 1])),
+        color=alt.Color("label:N", title=None, scale=alt.Scale(domain=[*COLORS], range=[*COLORS.values()])),
+        shape=alt.Shape("label:N", title=None, scale=alt.Scale(domain=[*COLORS])),
+    )
+    return base.mark_point(size=70, strokeWidth=1.5).properties(width=300, height=180)
+
+
 def references_left_out() -> None:
-    """Runs of the NMU on products of digits that are solved, by which references the thresholds are made of."""
-    spec = next(spec for spec in EXPERIMENTS["mnist-product"].specs if spec.model.name == "NMU")
-    [reference] = [found for found in references(STORE).values() if found.operation == "mul"]
-    limits = {
-        f"seeds {reference.used(as_released=True)}, 8 degrees of freedom": reference.thresholds(as_released=True),
-        f"seeds {reference.used(as_released=False)}": reference.thresholds(as_released=False),
-        f"seeds {reference.seeds}": dict(zip(reference.lengths, map(upper_mean, reference.errors.T), strict=True)),
-    }
-    runs = by_length(STORE, [spec], len(reference.seeds), as_released=True)
-    for who, limit in limits.items():
-        counts = [int((runs[spec.id, length].test < limit[length]).sum()) for length in reference.lengths]
-        print(f"{who}: threshold for one digit {limit[1]:.3g}, solved by length {counts}")
+    """Runs on sequences of digits that are solved, by which references the thresholds are made of."""
+    for reference in references(STORE).values():
+        names = {"mul": ("mnist-product", "mnist-product-no-rz"), "add": ("mnist-sum", "mnist-sum-no-rz")}
+        specs = {spec.id: (name, spec) for name in names[reference.operation] for spec in EXPERIMENTS[name].specs}
+        runs = by_length(STORE, [spec for _, spec in specs.values()], len(reference.seeds), as_released=True)
+        limits = {
+            f"seeds {reference.used(as_released=True)}, 8 degrees of freedom": reference.thresholds(as_released=True),
+            f"seeds {reference.used(as_released=False)}": reference.thresholds(as_released=False),
+            f"seeds {reference.seeds}": dict(zip(reference.lengths, map(upper_mean, reference.errors.T), strict=True)),
+        }
+        for who, limit in limits.items():
+            print(f"{who}: threshold for one digit {limit[1]:.3g}, solved by length")
+            for spec_id, (name, spec) in specs.items():
+                if (spec_id, 1) in runs:
+                    counts = [int((runs[spec_id, length].test < limit[length]).sum()) for length in reference.lengths]
+                    print(f"  {name}, {spec.model.label}: {counts}")
 
 
 def solved(cells: list[Judged]) -> tuple[int, int]:
@@ -180,6 +218,6 @@ def exact(cells: list[Judged]) -> tuple[int, int]:
     return sum(cell.exact for cell in cells), sum(cell.seen for cell in cells)
 
 
-for figure in (seeds, ablation, initialization, inputs):
+for figure in (seeds, ablation, initialization, inputs, digits, beginnings):
     print(save(styled(figure()), FOLDER / f"{figure.__name__}.svg").relative_to(ROOT))
 references_left_out()

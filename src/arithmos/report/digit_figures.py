@@ -10,6 +10,7 @@ from .style import BLUE, INK, ORANGE, styled
 
 COLORS = dict(zip(SIDES.values(), (BLUE, ORANGE), strict=True))
 DIGITS = [*map(str, range(10))]
+TICKS = [sign * first * 10**power for sign in (-1, 1) for power in range(4) for first in (1, 2, 5)]
 
 
 def read(frame: pd.DataFrame, experiment: Experiment) -> alt.HConcatChart:
@@ -44,7 +45,7 @@ def _panel(frame: pd.DataFrame, unit: str, picked: alt.Parameter) -> alt.VConcat
         ],
     )
     digit = alt.X("at:O", title="Digit", scale=dict(domain=DIGITS), axis=dict(labelAngle=0))
-    number = alt.Y("value:Q", title="Number read", scale=dict(type="symlog"), axis=dict(tickCount=6))
+    number = alt.Y("value:Q", title="Number read", scale=dict(type="symlog"), axis=dict(values=[0, *TICKS], format="d"))
     lines = base.transform_filter(alt.datum.kind == "digit").mark_line(strokeWidth=1.2, point=dict(size=14))
     right = alt.Chart(pd.DataFrame({"at": DIGITS, "value": range(10)}))
     dotted = right.mark_line(color=INK, strokeDash=[1, 3], strokeOpacity=0.7).encode(x=digit, y=number)
