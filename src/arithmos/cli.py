@@ -63,7 +63,7 @@ to_store = partial(
     metavar="DIR",
     help="Folder of the store.",
 )
-stored = to_store(callback=there)
+stored = to_store(callback=there)  # for what reads; run and merge may begin one
 judged_by = click.option(
     "--criterion",
     type=click.Choice(["released", "corrected"]),
