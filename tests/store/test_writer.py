@@ -107,6 +107,39 @@ def test_suspended_runs_are_written_together(store: Store) -> None:
     assert len(list((store.path / "_suspended").iterdir())) == 1
 
 
+def test_a_finished_run_leaves_no_state(store: Store) -> None:
+    with store.writer(flush_s=1000) as writer:
+        writer.suspend(make_spec(), 1, "torch", make_state(0))
+        writer.add(make_run(seed=1))
+    assert not list((store.path / "_suspended").glob("*"))
+
+
+def test_the_last_state_counts(store: Store) -> None:
+    with store.writer(flush_s=1000) as writer:
+        for step in range(3):
+            writer.suspend(make_spec(), 0, "torch", make_state(step))
+    state = store.resume(make_spec(), 0, "torch")
+    assert state is not None
+    assert state["step"] == 2
+
+
+def test_a_state_that_comes_while_another_is_written_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with store.writer(flush_s=1000) as writer:
+        writer.suspend(make_spec(), 0, "torch", make_state(0))
+        write = store.suspend_all
+
+        def meanwhile(cut):
+            write(cut)
+            monkeypatch.undo()
+            writer._states[make_spec().id, 0, "torch"] = (make_spec(), 0, "torch", make_state(1))
+
+        monkeypatch.setattr(store, "suspend_all", meanwhile)
+        writer.flush()
+    state = store.resume(make_spec(), 0, "torch")
+    assert state is not None
+    assert state["step"] == 1
+
+
 def test_the_folder_is_there_before_the_first_run(tmp_path: Path) -> None:
     with Store(tmp_path / "a" / "b").writer():
         assert list((tmp_path / "a" / "b").iterdir()) == []

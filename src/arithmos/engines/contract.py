@@ -121,7 +121,7 @@ class Control:
         advance: told of a spec, whenever some were done, how many iterations of all its runs together.
         stopped: asked between chunks of work; once true, the engine suspends what is in the air and returns.
         resume: the state in which a run was suspended, or None to start it.
-        suspend: given the state of a run that was cut.
+        suspend: given the state of a run that was cut, or now and then of one that goes on.
         wanted: asked before a run is begun; false if somebody else has made it meanwhile.
         say: told, in a line, of anything slow or odd: a kernel being compiled, an engine refused.
         all_records: keep every record of the curve instead of a thinned one.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..engines.contract import Run, State
 from ..spec import Spec
+from ._folder import Key
 
 if TYPE_CHECKING:
     from ._store import Store
@@ -40,7 +41,7 @@ class Writer:
         self.flush_runs = flush_runs
         self.stored = 0
         self._runs: list[Run] = []
-        self._states: list[tuple[Spec, int, str, State]] = []
+        self._states: dict[Key, tuple[Spec, int, str, State]] = {}
         self._flushed = -float("inf")
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -66,14 +67,15 @@ class Writer:
             OSError: runs could not be stored; the message says how many.
         """
         self._runs.append(run)
+        self._states.pop((run.spec.id, run.seed, run.engine), None)
         if len(self._runs) >= self.flush_runs or time.monotonic() - self._flushed >= self.flush_s:
             self.flush()
         else:
             self._flush_later()
 
     def suspend(self, spec: Spec, seed: int, engine: str, state: State) -> None:
-        """Keep the state of a run that was cut; stored with the next runs, all states in one file."""
-        self._states.append((spec, seed, engine, state))
+        """Keep the last state of a run that is not finished; stored with the next runs, all states in one file."""
+        self._states[spec.id, seed, engine] = (spec, seed, engine, state)
         self._flush_later()
 
     def flush(self) -> None:
@@ -84,13 +86,15 @@ class Writer:
                 self._timer = None
             # Removed from the buffer once they are stored and not before: a second Ctrl-C may come in between, and a
             # run stored twice does no harm.
-            count, n_states = len(self._runs), len(self._states)
+            count, states = len(self._runs), dict(self._states)
             try:
                 self.store.append(self._runs[:count])
                 self.stored += count
                 del self._runs[:count]
-                self.store.suspend_all(self._states[:n_states])
-                del self._states[:n_states]
+                self.store.suspend_all(states.values())
+                for key, state in states.items():
+                    if self._states.get(key) is state:  # and no later one, which came meanwhile
+                        del self._states[key]
             except OSError as error:
                 note = f"{error.strerror}; {len(self._runs)} finished runs are not stored"
                 raise OSError(error.errno, note, error.filename) from error

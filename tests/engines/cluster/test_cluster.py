@@ -15,7 +15,7 @@ import pytest
 from distributed import Client, KilledWorker, LocalCluster
 from distributed.protocol.pickle import dumps
 from tests.engines.cuda.shim import HOPPER
-from tests.factories import make_run, make_spec
+from tests.factories import make_run, make_spec, make_state
 from tests.test_bench import EXPERIMENT, SPECS
 from torch import nn
 
@@ -125,6 +125,16 @@ def test_what_is_cut_goes_on_where_it_was(scheduler, store, fake):
         (spec.id, seed): seed for spec in SPECS for seed in range(4)
     }
     assert store.suspended == ()
+
+
+def test_a_run_that_finishes_leaves_no_state(scheduler, fake, store):
+    def save(job, control):
+        for seed in job.seeds:
+            control.suspend(job.spec, seed, make_state(seed))
+
+    fake(Fake(on_the_way=save))
+    assert bench.run([EXPERIMENT], engine="torch", store=store, dask=scheduler).left == 0
+    assert not list((store.path / "_suspended").glob("*"))
 
 
 def test_a_worker_stops_when_its_client_is_gone(scheduler, fake):

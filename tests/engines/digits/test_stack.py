@@ -1,6 +1,7 @@
 """Stacked runs, runs alone and a loop in plain PyTorch take the same step, to rounding, from states along a run."""
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from arithmos.engines.digits.reader import grouped, unfolded
 from arithmos.engines.digits.stack import Stack
 from arithmos.experiments import EXPERIMENTS
 from arithmos.spec import InputRegularizer
+from arithmos.store import Store
 
 CPU = torch.device("cpu")
 SOURCE = make_digits(train=80, test=40)
@@ -207,6 +209,51 @@ def test_a_run_that_was_cut_goes_on_with_the_same_bits(monkeypatch):
         np.testing.assert_array_equal(before.reading.lengths, after.reading.lengths)
         np.testing.assert_array_equal(before.end_weights, after.end_weights)
         np.testing.assert_array_equal(before.reading.outputs, after.reading.outputs)
+
+
+def test_runs_whose_machine_is_lost_go_on_with_the_same_bits(monkeypatch, tmp_path):
+    """States are kept along the way; what finishes leaves none."""
+    monkeypatch.setattr("arithmos.engines.digits.stack._CHUNK_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.digits.stack._SAVE_S", 0.0)
+    jobs, store, asked = [Job(spec, (0,)) for spec in models("mul")[-3:]], Store(tmp_path), iter(range(1000))
+    whole = list(digits.run(jobs, Control(), CPU, stack=10))
+
+    def lost():
+        if next(asked) == 5:
+            raise RuntimeError("the machine is lost")
+        return False
+
+    def keep(spec, seed, state):
+        store.suspend(spec, seed, "torch", state)
+
+    with pytest.raises(RuntimeError, match="lost"):
+        list(digits.run(jobs, Control(stopped=lost, suspend=keep), CPU, stack=10))
+    resumed = [store.resume(job.spec, 0, "torch") for job in jobs]
+    [step] = {int(state["step"][0]) for state in resumed}
+    assert 1 < step < jobs[0].spec.iterations
+    with store.writer() as writer:
+        control = Control(
+            resume=lambda spec, seed: store.resume(spec, seed, "torch"),
+            suspend=lambda spec, seed, state: writer.suspend(spec, seed, "torch", state),
+        )
+        for before, after in zip(whole, digits.run(jobs, control, CPU, stack=10), strict=True):
+            writer.add(after)
+            np.testing.assert_array_equal(before.curve.validation, after.curve.validation)
+            np.testing.assert_array_equal(before.end_weights, after.end_weights)
+    assert len(store) == len(jobs)
+    assert store.suspended == ()
+
+
+def test_seconds_are_counted_once_however_often_states_are_kept(monkeypatch):
+    monkeypatch.setattr("arithmos.engines.digits.stack._CHUNK_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.digits.stack._SAVE_S", 0.0)
+    kept, begun = [], time.monotonic()
+    job = Job(models("mul")[-1], (0,))
+    [run] = digits.run([job], Control(suspend=lambda spec, seed, state: kept.append(state)), CPU)
+    seconds = [float(state["elapsed_s"][0]) for state in kept]
+    assert len(kept) > 2
+    assert seconds == sorted(seconds)
+    assert seconds[-1] < run.elapsed_s < time.monotonic() - begun
 
 
 def test_what_is_kept_of_a_run_that_was_cut_is_small():

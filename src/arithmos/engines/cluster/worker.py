@@ -165,6 +165,7 @@ def train(chunk: Chunk) -> Made:
     jobs = [Job(_here(job.spec, chunk.files), job.seeds) for job in chunk.jobs]
     for run in _engine(chunk.engine).run(jobs, control):
         made.runs[run.spec.id, run.seed] = dataclasses.replace(run, spec=cast(Spec, None))  # the client has it
+        made.states.pop((run.spec.id, run.seed), None)
     return made
 
 

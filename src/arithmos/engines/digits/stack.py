@@ -26,6 +26,9 @@ from .records import Records
 from .sequences import Evaluation, Training
 
 _CHUNK_S = 1.0
+_SAVE_S = 600.0
+"""So often states are kept of runs that go on: a stack may take days, and a machine may not last."""
+
 _READ = {"cpu": 256, "cuda": 2**14}
 """Images, counted once a run, that are read at a time when runs are evaluated."""
 
@@ -127,9 +130,14 @@ class Stack:
             if (now := time.monotonic()) - paused > _CHUNK_S:
                 self.control.advance(spec, (self.step - told) * len(self.runs))
                 told, paused = self.step, now
-                if self.step <= spec.iterations and self.control.stopped():
+                if self.step > spec.iterations:
+                    break
+                stopped = self.control.stopped()
+                if stopped or now - begun > _SAVE_S:
                     self.elapsed_s += now - begun
+                    begun = now
                     self._suspend()
+                if stopped:
                     return []
         self.control.advance(spec, (spec.iterations + 1 - told) * len(self.runs))
         self.records.ended |= self._broken()
