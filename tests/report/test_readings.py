@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.factories import make_digits_run
@@ -44,3 +46,15 @@ def test_a_panel_a_unit(store, seeds):
     assert titles == ["NMU", "NAC•,NMU", "NAU", "NAC₊"]
     drawn = [row for rows in chart["datasets"].values() for row in rows if "seed" in row]
     assert len(drawn) == seeds * 2 * (2 * (9 + 2) + 2 * (10 + 2))
+
+
+@pytest.mark.parametrize(("nine", "marked"), [(650.0, [1, 2, 5, 10]), (850_000.0, [1, 10, 100, 1000])])
+def test_an_axis_of_many_decades_has_few_marks_in_each(store, nine, marked):
+    run = make_digits_run(RZ.specs[0])
+    reading = replace(run.reading, outputs=np.linspace(1, nine, 9, dtype=np.float32))
+    store.append([replace(run, reading=reading)])
+    above = vega_lite(draw(RZ, store))["hconcat"][0]["vconcat"][0]
+    marks = above["layer"][0]["encoding"]["y"]["axis"]["values"]
+    assert marks[:5] == [0, *marked]
+    assert max(marks) >= nine
+    assert min(marks) == -max(marks)

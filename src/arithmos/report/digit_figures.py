@@ -10,7 +10,6 @@ from .style import BLUE, INK, ORANGE, styled
 
 COLORS = dict(zip(SIDES.values(), (BLUE, ORANGE), strict=True))
 DIGITS = [*map(str, range(10))]
-TICKS = [sign * first * 10**power for sign in (-1, 1) for power in range(4) for first in (1, 2, 5)]
 
 
 def read(frame: pd.DataFrame, experiment: Experiment) -> alt.HConcatChart:
@@ -45,7 +44,9 @@ def _panel(frame: pd.DataFrame, unit: str, picked: alt.Parameter) -> alt.VConcat
         ],
     )
     digit = alt.X("at:O", title="Digit", scale=dict(domain=DIGITS), axis=dict(labelAngle=0))
-    number = alt.Y("value:Q", title="Number read", scale=dict(type="symlog"), axis=dict(values=[0, *TICKS], format="d"))
+    ticks = _ticks(frame.loc[frame["kind"] == "digit", "value"].abs().max())
+    axis = dict(values=ticks, labelExpr="format(datum.value, '~s')")  # of an axis as a whole it would have one prefix
+    number = alt.Y("value:Q", title="Number read", scale=dict(type="symlog"), axis=axis)
     lines = base.transform_filter(alt.datum.kind == "digit").mark_line(strokeWidth=1.2, point=dict(size=14))
     right = alt.Chart(pd.DataFrame({"at": DIGITS, "value": range(10)}))
     dotted = right.mark_line(color=INK, strokeDash=[1, 3], strokeOpacity=0.7).encode(x=digit, y=number)
@@ -61,3 +62,10 @@ def _panel(frame: pd.DataFrame, unit: str, picked: alt.Parameter) -> alt.VConcat
     )
     size = {"width": 200, "height": 160}
     return alt.vconcat(above.properties(**size, title=panel_title(unit)), below.properties(**size), spacing=10)
+
+
+def _ticks(largest: float) -> list[int]:
+    """Numbers to mark on an axis that reaches so far, fewer a decade where there are many decades."""
+    firsts = (1,) if largest > 1000 else (1, 2, 5)
+    marks = [first * 10**power for power in range(8) for first in firsts]
+    return [0, *marks, *(-mark for mark in marks)]
