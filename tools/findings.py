@@ -7,6 +7,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 import torch
+from beginnings import as_published
 from torch import nn
 
 from arithmos import constrain, published, sparsity_error, sparsity_loss
@@ -28,6 +29,11 @@ FOLDER = ROOT / "docs/findings"
 STORE = Store(ROOT / "results")
 MANY = 1600
 """Seeds of NMU and NAC•,σ on ×, where the paper has 100."""
+
+SEQUENCES = {"mul": ("mnist-product", "mnist-product-no-rz"), "add": ("mnist-sum", "mnist-sum-no-rz")}
+"""Experiments on sequences of digits, by the operation."""
+
+PRINTED = "published, at first"
 
 RATE = alt.Axis(format="%", title="95 % interval of the rate")
 
@@ -165,37 +171,74 @@ def digits() -> alt.HConcatChart:
     return read(readings(STORE, experiment), experiment)
 
 
-def beginnings() -> alt.Chart:
-    """Without R_z the weight that an NMU begins with settles which way it multiplies."""
+def beginnings() -> alt.FacetChart:
+    """Without R_z the weight that a cell begins with settles how it multiplies."""
+    units = ["NMU", "NAC•,NMU", "NAC•,σ", "NAC•"]
     rows = []
-    for spec in EXPERIMENTS["mnist-rz"].specs:
-        if spec.model.layers[0].record.label != "NMU":
+    for spec in {spec.id: spec for name in SEQUENCES["mul"] for spec in EXPERIMENTS[name].specs}.values():
+        unit, side = spec.model.layers[0].record.label, SIDES[spec.model.inputs.strength > 0]
+        if unit not in units:
             continue
-        for seed, weights in STORE.load(specs=[spec], columns=["best_weights"])[["seed", "best_weights"]].to_numpy():
-            [parameters] = spec.network(seed)[1].parameters()
-            side = SIDES[spec.model.inputs.strength > 0]
-            rows.append({"label": side, "first": parameters[0, 0].item(), "last": float(weights[0])})
+        ends = STORE.load(specs=[spec], columns=["best_weights"]).set_index("seed")["best_weights"]
+        about = {"unit": unit, "label": side}
+        rows += [{**about, "first": image_weight(spec.network(seed)), "last": ends[seed][0]} for seed in ends.index]
+        if not spec.model.inputs.strength:
+            printed = [image_weight(as_published(spec, seed)) for seed in ends.index]
+            rows += [{"unit": unit, "label": PRINTED, "first": first, "last": None} for first in printed]
     frame = pd.DataFrame(rows)
-    for label, part in frame.groupby("label"):
-        other = part["last"].round() == 0
-        rate = wilson(int(other.sum()), len(part))
-        print(f"NMU {label}: {other.sum()}/{len(part)} end at 0 ({rate.low:.0%} to {rate.high:.0%})")
-        for end, begun in part["first"].round(3).groupby(other):
-            print(f"  end at {0 if end else 1}, begun at {sorted(begun)}")
-    base = alt.Chart(frame).encode(
-        x=alt.X("first:Q", title="weight of the image, at first", scale=alt.Scale(domain=[0.2, 0.8])),
-        y=alt.Y("last:Q", title="in the end", scale=alt.Scale(domain=[0, 1])),
-        color=alt.Color("label:N", title=None, scale=alt.Scale(domain=[*COLORS], range=[*COLORS.values()])),
-        shape=alt.Shape("label:N", title=None, scale=alt.Scale(domain=[*COLORS])),
+    for (unit, side), part in frame.sort_values("first").groupby(["unit", "label"], sort=False):
+        for when in ("first", "last"):
+            print(f"{unit} {side}, weight of the image at {when}: {part[when].dropna().round(3).tolist()}")
+    line = np.polyfit(*frame.query("unit == 'NAC•,σ' and last == last")[["first", "last"]].to_numpy().T, 1)
+    between = frame.query("unit == 'NAC•' and label == @PRINTED and 0.1 < `first` < 0.99")["first"]
+    ends = np.polyval(line, between)
+    print(f"NAC• published, begun {between.round(3).tolist()}: {ends.mean():.2f} in the end by the line of NAC•,σ")
+    scale, axis = alt.Scale(domain=[-0.5, 1], nice=False), alt.Axis(values=[-0.5, 0, 0.5, 1])
+    colors = {**COLORS, PRINTED: "gray"}
+    base = alt.Chart().encode(
+        x=alt.X("first:Q", title="weight of the image, at first", scale=scale, axis=axis),
+        color=alt.Color("label:N", title=None, scale=alt.Scale(domain=[*colors], range=[*colors.values()])),
+        shape=alt.Shape("label:N", title=None, scale=alt.Scale(domain=[*colors], range=["circle", "square", "stroke"])),
     )
-    return base.mark_point(size=70, strokeWidth=1.5).properties(width=300, height=180)
+    ends = base.transform_filter(alt.datum.label != PRINTED).mark_point(size=50, strokeWidth=1.5)
+    printed = base.transform_filter(alt.datum.label == PRINTED).mark_point(size=150, strokeWidth=1.5, angle=90)
+    chart = alt.layer(
+        ends.encode(y=alt.Y("last:Q", title="in the end", scale=scale, axis=axis)),
+        printed.encode(y=alt.datum(-0.42)),
+        data=frame,
+    )
+    return chart.properties(width=190, height=190).facet(column=alt.Column("unit:N", title=None, sort=units))
+
+
+def image_weight(network: nn.Sequential) -> float:
+    """The weight that the cell of a network gives to the image."""
+    weight: float = network[1].unit.weights()["weight"][0, 0].item()
+    return weight
+
+
+def long_products() -> None:
+    """A weight of the state that cannot reach 1 loses of a product at every step; how far each run of NAC•,σ gets."""
+    spec = next(spec for spec in EXPERIMENTS["mnist-product"].specs if spec.model.name == "NACMulSigma")
+    runs = STORE.load(specs=[spec], columns=["best_weights"])
+    cells = by_length(STORE, [spec], len(runs), as_released=True)
+    longest = [
+        max((at for at in spec.task.test_lengths if (cell := cells[spec.id, at]).test[run] < cell.threshold), default=0)
+        for run in range(len(runs))
+    ]
+    frame = pd.DataFrame({"weight": [weights[1] for weights in runs["best_weights"]], "longest": longest})
+    digit = np.log(spec.task.digits).mean()
+    steps = np.arange(max(spec.task.test_lengths))
+    frame["share"] = [np.exp(-digit * (1 - weight**steps).sum()) for weight in frame["weight"]]
+    print("NAC•,σ: weight of the state, longest product solved, share left of a product of twenty digits")
+    print(frame.sort_values("weight").to_string(index=False))
+    print(f"rank correlation of the first two: {frame['weight'].rank().corr(frame['longest'].rank()):.2f}")
 
 
 def references_left_out() -> None:
     """Runs on sequences of digits that are solved, by which references the thresholds are made of."""
     for reference in references(STORE).values():
-        names = {"mul": ("mnist-product", "mnist-product-no-rz"), "add": ("mnist-sum", "mnist-sum-no-rz")}
-        specs = {spec.id: (name, spec) for name in names[reference.operation] for spec in EXPERIMENTS[name].specs}
+        names = SEQUENCES[reference.operation]
+        specs = {spec.id: (name, spec) for name in names for spec in EXPERIMENTS[name].specs}
         runs = by_length(STORE, [spec for _, spec in specs.values()], len(reference.seeds), as_released=True)
         limits = {
             f"seeds {reference.used(as_released=True)}, 8 degrees of freedom": reference.thresholds(as_released=True),
@@ -220,4 +263,5 @@ def exact(cells: list[Judged]) -> tuple[int, int]:
 
 for figure in (seeds, ablation, initialization, inputs, digits, beginnings):
     print(save(styled(figure()), FOLDER / f"{figure.__name__}.svg").relative_to(ROOT))
+long_products()
 references_left_out()
