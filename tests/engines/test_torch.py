@@ -128,7 +128,7 @@ def test_same_bits_on_one_thread_and_two(name):
 
 @pytest.mark.parametrize("name", ["NMU", "NALU"])
 def test_a_suspended_run_goes_on_to_the_same_bits(name, monkeypatch):
-    monkeypatch.setattr("arithmos.engines.torch._CHUNK_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.watch.TELL_S", 0.0)
     spec, states, polls = _spec(name), {}, iter(range(1000))
     control = Control(
         stopped=lambda: next(polls) == 70, suspend=lambda spec, seed, state: states.__setitem__(seed, state)
@@ -140,6 +140,24 @@ def test_a_suspended_run_goes_on_to_the_same_bits(name, monkeypatch):
     for seed in (0, 1):
         _same(resumed[seed], whole[seed])
     assert set(resumed) == {0, 1, 2}
+
+
+def test_runs_whose_machine_is_lost_go_on_from_what_was_kept(monkeypatch):
+    monkeypatch.setattr("arithmos.engines.watch.TELL_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.watch.KEEP_S", 0.0)
+    spec, states, polls = _spec("NMU"), {}, iter(range(1000))
+
+    def lost():
+        if next(polls) == 70:
+            raise RuntimeError("the machine is lost")
+        return False
+
+    with pytest.raises(RuntimeError, match="lost"):
+        _run(spec, [0, 1], Control(stopped=lost, suspend=lambda spec, seed, state: states.__setitem__(seed, state)))
+    assert {int(state["step"][0]) for state in states.values()} == {69}
+    resumed, whole = _run(spec, [0, 1], Control(resume=lambda spec, seed: states[seed])), _run(spec, [0, 1])
+    for seed in (0, 1):
+        _same(resumed[seed], whole[seed])
 
 
 def test_records_are_the_errors_of_the_network_before_the_step():

@@ -4,7 +4,6 @@ It is the truth that the fused engines are compared with, so it says what a run 
 of evaluation, step and projection, the gradients and the optimizer are torch's own.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby, pairwise
@@ -22,9 +21,9 @@ from .batches import Batches
 from .contract import NO_CONTROL, STACK, Control, Floats, Job, Run, State
 from .digits import run as run_digits
 from .judge import Judge
+from .watch import Watch
 
 _EVALUATION_FLOATS = 2**24
-_CHUNK_S = 1.0
 _SMALL = 2**20
 _ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
 
@@ -162,8 +161,7 @@ class _Stack:
     def train(self) -> list[Run]:
         """Trains the stack to its end and returns its runs, or suspends them when the caller stops it."""
         spec = self.spec
-        told, begun = self.step, time.monotonic()
-        paused = begun
+        watch = Watch(self.control, spec, len(self.seeds), step=self.step, elapsed_s=self.elapsed_s)
         while self.step <= spec.iterations:
             x, t = self.batches.at(self.step)
             if self.step % spec.evaluate_every == 0:
@@ -171,17 +169,14 @@ class _Stack:
                 if self.judge.ended.all():
                     break
             self.advance(x, t)
-            if (now := time.monotonic()) - paused > _CHUNK_S:
-                self.control.advance(spec, (self.step - told) * len(self.seeds))
-                told, paused = self.step, now
-                if self.control.stopped():
-                    self.elapsed_s += now - begun
-                    self._suspend()
+            if watch.look(self.step):
+                self.elapsed_s = watch.elapsed_s
+                self._suspend()
+                if watch.stopped:
                     return []
-        self.control.advance(spec, (spec.iterations + 1 - told) * len(self.seeds))
-        self.elapsed_s += time.monotonic() - begun
+        watch.end()
         self.judge.ended |= np.isnan(self.flat()).any(axis=1)
-        return self.judge.runs(TorchEngine.name, self.flat(), self.elapsed_s)
+        return self.judge.runs(TorchEngine.name, self.flat(), watch.elapsed_s)
 
     def advance(self, x: Tensor, t: Tensor) -> None:
         """One iteration: gradient, Adam, projection."""

@@ -4,7 +4,6 @@ One iteration is the same for all runs, however many there are; on a GPU it is r
 and the host does not take part in an epoch.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,14 +19,11 @@ from ...spec import Spec
 from ...tasks import DigitSequences
 from ...training import SparsitySchedule
 from ..contract import Control, Floats, Run, State
+from ..watch import Watch
 from .cells import Cells
 from .reader import Convolution, grouped, read
 from .records import Records
 from .sequences import Evaluation, Training
-
-_CHUNK_S = 1.0
-_SAVE_S = 600.0
-"""So often states are kept of runs that go on: a stack may take days, and a machine may not last."""
 
 _READ = {"cpu": 256, "cuda": 2**14}
 """Images, counted once a run, that are read at a time when runs are evaluated."""
@@ -115,8 +111,7 @@ class Stack:
     def train(self) -> list[Run]:
         """Trains the stack to its end and returns its runs, or suspends them when the caller stops it."""
         spec, epoch = self.spec, self.training.iterations
-        told, begun = self.step, time.monotonic()
-        paused = begun
+        watch = Watch(self.control, spec, len(self.runs), step=self.step, elapsed_s=self.elapsed_s)
         while self.step <= spec.iterations:
             if self.step % spec.evaluate_every == 0:
                 self.record()
@@ -127,22 +122,14 @@ class Stack:
                 torch.cuda.synchronize(self.device)
             elif self.device.type == "cuda":
                 continue
-            if (now := time.monotonic()) - paused > _CHUNK_S:
-                self.control.advance(spec, (self.step - told) * len(self.runs))
-                told, paused = self.step, now
-                if self.step > spec.iterations:
-                    break
-                stopped = self.control.stopped()
-                if stopped or now - begun > _SAVE_S:
-                    self.elapsed_s += now - begun
-                    begun = now
-                    self._suspend()
-                if stopped:
+            if watch.look(self.step):
+                self.elapsed_s = watch.elapsed_s
+                self._suspend()
+                if watch.stopped:
                     return []
-        self.control.advance(spec, (spec.iterations + 1 - told) * len(self.runs))
+        watch.end()
         self.records.ended |= self._broken()
-        self.elapsed_s += time.monotonic() - begun
-        share, cells = self.elapsed_s / len(self.runs), self._cells()
+        share, cells = watch.elapsed_s / len(self.runs), self._cells()
         return [self.records.finished(run, "torch", cells[run], share) for run in range(len(self.runs))]
 
     def _ahead(self) -> int:
