@@ -149,10 +149,18 @@ def test_long_runs_come_first_and_what_is_alike_in_any_order():
     def seconds(spec):
         return float(spec.iterations)
 
-    orders = [arrange(jobs, seconds) for _ in range(20)]
+    orders = [arrange(jobs, seconds, set()) for _ in range(20)]
     for order in orders:
         assert order[0].spec is specs[-1]
         assert sorted(job.spec.iterations for job in order) == [10, 11, 12, 10_000]
         assert all(sorted(job.seeds) == list(range(30)) for job in order)
     assert len({order[1].spec.id for order in orders}) > 1
     assert len({order[0].seeds for order in orders}) > 1
+
+
+def test_what_was_begun_comes_before_longer_runs():
+    short, long = make_spec(iterations=10), make_spec(iterations=10_000)
+    jobs = [Job(long, (0, 1, 2)), Job(short, (0, 1, 2))]
+    first, *rest = arrange(jobs, lambda spec: float(spec.iterations), {(short.id, 1), ("another spec", 0)})
+    assert first == Job(short, (1,))
+    assert [(job.spec, sorted(job.seeds)) for job in rest] == [(long, [0, 1, 2]), (short, [0, 2])]

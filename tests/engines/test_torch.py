@@ -142,6 +142,22 @@ def test_a_suspended_run_goes_on_to_the_same_bits(name, monkeypatch):
     assert set(resumed) == {0, 1, 2}
 
 
+def test_what_has_come_furthest_goes_first(monkeypatch):
+    monkeypatch.setattr("arithmos.engines.watch.TELL_S", 0.0)
+    spec, states = _spec("NMU"), {}
+
+    def begin(seed, step):
+        polls = iter(range(1000))
+        keep = Control(
+            stopped=lambda: next(polls) == step, suspend=lambda spec, seed, state: states.update({seed: state})
+        )
+        assert _run(spec, [seed], keep) == {}
+
+    begin(1, 30)
+    begin(2, 60)
+    assert list(_run(spec, range(4), Control(resume=lambda spec, seed: states.get(seed)))) == [2, 1, 0, 3]
+
+
 def test_runs_whose_machine_is_lost_go_on_from_what_was_kept(monkeypatch):
     monkeypatch.setattr("arithmos.engines.watch.TELL_S", 0.0)
     monkeypatch.setattr("arithmos.engines.watch.KEEP_S", 0.0)

@@ -174,7 +174,8 @@ def run(
                 )
 
             for runner, jobs in todo.jobs:
-                order = arrange(jobs, partial(pace.seconds, engine=runner.name))
+                suspended = {(spec_id, seed) for spec_id, seed, name in store.suspended if name == runner.name}
+                order = arrange(jobs, partial(pace.seconds, engine=runner.name), suspended)
                 for made in runner.run(order, control(runner.name)):
                     writer.add(made)
                     finished += 1

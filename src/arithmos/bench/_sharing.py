@@ -7,7 +7,7 @@ What two have under way at the same moment is made twice; the store keeps the fi
 import math
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from ..engines import ENGINES, Job
 from ..spec import Spec
@@ -17,19 +17,27 @@ LOOK_S = 2.0
 """Seconds between two looks at the store."""
 
 
-def arrange(jobs: Iterable[Job], seconds: Callable[[Spec], float]) -> list[Job]:
-    """Jobs with long runs first, since what begins last ends last; what is alike in an order of this call's own.
+def arrange(jobs: Sequence[Job], seconds: Callable[[Spec], float], suspended: Set[tuple[str, int]]) -> list[Job]:
+    """Jobs in the order in which to run them: what was begun, so that it ends; then long runs, which would end last.
+
+    What is alike comes in an order of this call's own.
 
     Args:
         jobs: what is to be run.
         seconds: what a run of a spec takes; within a factor of two or so, runs are alike.
+        suspended: spec id and seed of the runs that were begun.
     """
     rng = random.SystemRandom()
 
     def key(job: Job) -> tuple[int, float]:
         return -round(math.log(max(seconds(job.spec), 1e-9), 4)), rng.random()
 
-    return [Job(job.spec, tuple(rng.sample(job.seeds, len(job.seeds)))) for job in sorted(jobs, key=key)]
+    def only(begun: bool) -> list[Job]:
+        chosen = [(job, [seed for seed in job.seeds if ((job.spec.id, seed) in suspended) == begun]) for job in jobs]
+        mixed = [Job(job.spec, tuple(rng.sample(seeds, len(seeds)))) for job, seeds in chosen if seeds]
+        return sorted(mixed, key=key)
+
+    return only(True) + only(False)
 
 
 class Others:

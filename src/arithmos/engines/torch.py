@@ -76,7 +76,7 @@ class TorchEngine:
         return None
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
-        """Finished runs, job after job; seeds that were suspended at the same step go on together."""
+        """Finished runs, job after job; seeds that were suspended at the same step go on together, and first."""
         digits = [job for job in jobs if isinstance(job.spec.task, DigitSequences)]
         if digits:
             yield from run_digits(digits, control, self._reading)
@@ -89,7 +89,7 @@ class TorchEngine:
                 state = states[seed]
                 return -1 if state is None else int(state["step"][0])
 
-            for _, group in groupby(sorted(job.seeds, key=lambda seed: (step_of(seed), seed)), key=step_of):
+            for _, group in groupby(sorted(job.seeds, key=lambda seed: (-step_of(seed), seed)), key=step_of):
                 seeds = tuple(group)
                 for start in range(0, len(seeds), STACK):
                     if control.stopped():

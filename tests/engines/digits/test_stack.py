@@ -211,6 +211,15 @@ def test_a_run_that_was_cut_goes_on_with_the_same_bits(monkeypatch):
         np.testing.assert_array_equal(before.reading.outputs, after.reading.outputs)
 
 
+def test_what_was_begun_goes_first(monkeypatch):
+    monkeypatch.setattr("arithmos.engines.watch.TELL_S", 0.0)
+    job, kept, asked = Job(models("mul")[-1], (0, 1)), {}, iter(range(1000))
+    control = Control(stopped=lambda: next(asked) > 2, suspend=lambda spec, seed, state: kept.update({seed: state}))
+    assert not list(digits.run([Job(job.spec, (1,))], control, CPU))
+    made = digits.run([job], Control(resume=lambda spec, seed: kept.get(seed)), CPU)
+    assert [run.seed for run in made] == [1, 0]
+
+
 def test_runs_whose_machine_is_lost_go_on_with_the_same_bits(monkeypatch, tmp_path):
     """States are kept along the way; what finishes leaves none."""
     monkeypatch.setattr("arithmos.engines.watch.TELL_S", 0.0)

@@ -18,6 +18,8 @@ STACK = {"cpu": 1, "cuda": 160}
 def run(jobs: Sequence[Job], control: Control, device: torch.device, *, stack: int | None = None) -> Iterator[Run]:
     """Finished runs; those that differ in their model only, and were suspended at the same step, train together.
 
+    What has come furthest goes first.
+
     Args:
         jobs: of sequences of digits.
         control: who follows.
@@ -30,7 +32,7 @@ def run(jobs: Sequence[Job], control: Control, device: torch.device, *, stack: i
         """What runs of one stack have in common: all but the model, and the step."""
         spec, seed = run
         state = states[spec.id, seed]
-        return dataclasses.replace(spec, model=jobs[0].spec.model).id, -1 if state is None else int(state["step"][0])
+        return dataclasses.replace(spec, model=jobs[0].spec.model).id, 1 if state is None else -int(state["step"][0])
 
     runs = sorted(((job.spec, seed) for job in jobs for seed in job.seeds), key=together)  # models stay neighbours
     most = STACK[device.type] if stack is None else stack
