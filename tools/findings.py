@@ -173,26 +173,14 @@ def digits() -> alt.HConcatChart:
 
 def beginnings() -> alt.FacetChart:
     """Without R_z the weight that a cell begins with settles how it multiplies."""
-    units = ["NMU", "NAC•,NMU", "NAC•,σ", "NAC•"]
-    rows = []
-    for spec in {spec.id: spec for name in SEQUENCES["mul"] for spec in EXPERIMENTS[name].specs}.values():
-        unit, side = spec.model.layers[0].record.label, SIDES[spec.model.inputs.strength > 0]
-        if unit not in units:
-            continue
-        ends = STORE.load(specs=[spec], columns=["best_weights"]).set_index("seed")["best_weights"]
-        about = {"unit": unit, "label": side}
-        rows += [{**about, "first": image_weight(spec.network(seed)), "last": ends[seed][0]} for seed in ends.index]
-        if not spec.model.inputs.strength:
-            printed = [image_weight(as_published(spec, seed)) for seed in ends.index]
-            rows += [{"unit": unit, "label": PRINTED, "first": first, "last": None} for first in printed]
-    frame = pd.DataFrame(rows)
-    for (unit, side), part in frame.sort_values("first").groupby(["unit", "label"], sort=False):
+    frame = image_weights(units := ["NMU", "NAC•,NMU", "NAC•,σ", "NAC•"])
+    for (unit, label), part in frame.sort_values("first").groupby(["unit", "label"], sort=False):
         for when in ("first", "last"):
-            print(f"{unit} {side}, weight of the image at {when}: {part[when].dropna().round(3).tolist()}")
+            print(f"{unit} {label}, weight of the image at {when}: {part[when].dropna().round(3).tolist()}")
     line = np.polyfit(*frame.query("unit == 'NAC•,σ' and last == last")[["first", "last"]].to_numpy().T, 1)
     between = frame.query("unit == 'NAC•' and label == @PRINTED and 0.1 < `first` < 0.99")["first"]
-    ends = np.polyval(line, between)
-    print(f"NAC• published, begun {between.round(3).tolist()}: {ends.mean():.2f} in the end by the line of NAC•,σ")
+    end = np.polyval(line, between).mean()
+    print(f"NAC• published, begun {between.round(3).tolist()}: {end:.2f} in the end by the line of NAC•,σ")
     scale, axis = alt.Scale(domain=[-0.5, 1], nice=False), alt.Axis(values=[-0.5, 0, 0.5, 1])
     colors = {**COLORS, PRINTED: "gray"}
     base = alt.Chart().encode(
@@ -200,20 +188,33 @@ def beginnings() -> alt.FacetChart:
         color=alt.Color("label:N", title=None, scale=alt.Scale(domain=[*colors], range=[*colors.values()])),
         shape=alt.Shape("label:N", title=None, scale=alt.Scale(domain=[*colors], range=["circle", "square", "stroke"])),
     )
-    ends = base.transform_filter(alt.datum.label != PRINTED).mark_point(size=50, strokeWidth=1.5)
+    ours = base.transform_filter(alt.datum.label != PRINTED).mark_point(size=50, strokeWidth=1.5)
     printed = base.transform_filter(alt.datum.label == PRINTED).mark_point(size=150, strokeWidth=1.5, angle=90)
     chart = alt.layer(
-        ends.encode(y=alt.Y("last:Q", title="in the end", scale=scale, axis=axis)),
+        ours.encode(y=alt.Y("last:Q", title="in the end", scale=scale, axis=axis)),
         printed.encode(y=alt.datum(-0.42)),
         data=frame,
     )
     return chart.properties(width=190, height=190).facet(column=alt.Column("unit:N", title=None, sort=units))
 
 
-def image_weight(network: nn.Sequential) -> float:
-    """The weight that the cell of a network gives to the image."""
-    weight: float = network[1].unit.weights()["weight"][0, 0].item()
-    return weight
+def image_weights(units: list[str]) -> pd.DataFrame:
+    """What cells give to the image of a product, at first and in the end; of the published runs at first only."""
+
+    def begun(network: nn.Sequential) -> float:
+        weight: float = network[1].unit.weights()["weight"][0, 0].item()
+        return weight
+
+    rows = []
+    for spec in {spec.id: spec for name in SEQUENCES["mul"] for spec in EXPERIMENTS[name].specs}.values():
+        unit, regularized = spec.model.layers[0].record.label, spec.model.inputs.strength > 0
+        if unit not in units:
+            continue
+        for seed, ended in STORE.load(specs=[spec], columns=["best_weights"])[["seed", "best_weights"]].to_numpy():
+            rows.append((unit, SIDES[regularized], begun(spec.network(seed)), float(ended[0])))
+            if not regularized:
+                rows.append((unit, PRINTED, begun(as_published(spec, seed)), None))
+    return pd.DataFrame(rows, columns=["unit", "label", "first", "last"])
 
 
 def long_products() -> None:
