@@ -1,10 +1,14 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from tests.factories import make_run
 
 from arithmos.experiments import EXPERIMENTS
+from arithmos.report.figures import gates
 from arithmos.report.gates import CENTERS, gate_counts, gated
 from arithmos.report.judged import judged
+from arithmos.report.places import symbol
 from arithmos.store import Store
 
 GATE = EXPERIMENTS["gate"]
@@ -66,3 +70,18 @@ def test_other_lengths_and_other_experiments_have_nothing_published(store):
 
 def test_only_the_gate_experiment_is_gated():
     assert [name for name, experiment in EXPERIMENTS.items() if gated(experiment)] == ["gate"]
+
+
+def test_a_panel_without_runs_keeps_its_place(store):
+    """Vega draws panels in the order in which it finds rows for them."""
+    own = dataclasses.replace(GATE, published=None)
+    one, other = own.specs[0], own.specs[-1]
+    assert one.task.operation != other.task.operation
+    assert one.model.label != other.model.label
+    store.append(make_run(spec, seed, best_gate=0.0) for spec in (one, other) for seed in range(3))
+    drawn = gates(gate_counts(judged(store, [own]), own), own).to_dict()
+    rows = [row for data in drawn["datasets"].values() for row in data]
+    assert {(row["operation"], row["label"]) for row in rows} == {
+        (symbol(at.task.operation), of.model.label) for at in (one, other) for of in (one, other)
+    }
+    assert sum(row["count"] for row in rows) == 6

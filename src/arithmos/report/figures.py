@@ -7,6 +7,7 @@ Ours are filled marks with their 95 % intervals, published values hollow ones. A
 click on a model in the legend fades the others.
 """
 
+import itertools
 import math
 import warnings
 from collections.abc import Iterator, Sequence
@@ -168,13 +169,22 @@ def gates(frame: pd.DataFrame, experiment: Experiment) -> alt.FacetChart:
         ours.encode(color=alt.Color("verdict:N", title=None, scale=scale, legend=legend(SOLVED))),
         hollow.encode(stroke=alt.StrokeValue(INK), strokeOpacity=alt.StrokeOpacityValue(0.6)),
     )
-    named = frame.assign(operation=frame["operation"].map(symbol))
+    named = _crossed(frame.assign(operation=frame["operation"].map(symbol)))
     facets = layers.properties(width=270, height=110).facet(
         row=alt.Row("operation:N", sort=[*dict.fromkeys(named["operation"])], title=None),
         column=alt.Column("label:N", sort=[*dict.fromkeys(frame["label"])], title=None),
         data=named,
     )
     return styled(_titled(facets, frame, experiment))
+
+
+def _crossed(frame: pd.DataFrame) -> pd.DataFrame:
+    """With an empty bin for each panel that has none: Vega would draw the next one in its place, under its heading."""
+    panels = itertools.product(frame["operation"].unique(), frame["label"].unique())
+    known = {*zip(frame["operation"], frame["label"], strict=True)}
+    bin_of = {"source": "ours", "verdict": "solved", "gate": CENTERS[0], "count": 0, "share": 0.0}
+    empty = [{"operation": at, "label": label, **bin_of} for at, label in panels if (at, label) not in known]
+    return pd.concat([frame, pd.DataFrame(empty)]) if empty else frame
 
 
 def stack(*charts: Any) -> alt.VConcatChart:
