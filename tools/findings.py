@@ -1,13 +1,14 @@
 """Draw the findings of docs/reproduction.md from results/, and print the numbers that the page gives for them."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
 
 import altair as alt
 import numpy as np
 import pandas as pd
 import torch
-from beginnings import as_published
+from beginnings import drawn_once
 from torch import nn
 
 from arithmos import constrain, published, sparsity_error, sparsity_loss
@@ -17,12 +18,13 @@ from arithmos.report.draw import save
 from arithmos.report.judged import Judged, judged
 from arithmos.report.marks import color, legend, shape
 from arithmos.report.readings import SIDES, readings
-from arithmos.report.references import references
+from arithmos.report.references import problem, references
 from arithmos.report.sequences import by_length
 from arithmos.report.style import styled
 from arithmos.spec import Spec
 from arithmos.statistics import Interval, rate_difference, upper_mean, wilson
 from arithmos.store import Store
+from arithmos.tasks import DigitSequences
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/findings"
@@ -33,7 +35,23 @@ MANY = 1600
 SEQUENCES = {"mul": ("mnist-product", "mnist-product-no-rz"), "add": ("mnist-sum", "mnist-sum-no-rz")}
 """Experiments on sequences of digits, by the operation."""
 
-PRINTED = "published, at first"
+
+class DrawnOnce(DigitSequences):
+    """The task of the runs that began with other weights than the published ones."""
+
+    version = 1
+
+
+def once(spec: Spec) -> Spec:
+    """The spec of these runs that was otherwise the same."""
+    return replace(spec, task=DrawnOnce(**{field.name: getattr(spec.task, field.name) for field in fields(spec.task)}))
+
+
+BEGUN: dict[str, tuple[Callable[[Spec], Spec], Callable[[Spec, int], nn.Sequential]]] = {
+    "Begun as the published runs": (lambda spec: spec, Spec.network),
+    "Begun otherwise": (once, drawn_once),
+}
+"""Where runs on digits began: of a spec that of the runs, and the network that one of a seed began with."""
 
 RATE = alt.Axis(format="%", title="95 % interval of the rate")
 
@@ -171,87 +189,84 @@ def digits() -> alt.HConcatChart:
     return read(readings(STORE, experiment), experiment)
 
 
-def beginnings() -> alt.FacetChart:
+def beginnings() -> alt.VConcatChart:
     """Without R_z the weight that a cell begins with settles how it multiplies."""
     frame = image_weights(units := ["NMU", "NAC•,NMU", "NAC•,σ", "NAC•"])
-    for (unit, label), part in frame.sort_values("first").groupby(["unit", "label"], sort=False):
+    for (unit, label, begun), part in frame.sort_values("first").groupby(["unit", "label", "begun"], sort=False):
         for when in ("first", "last"):
-            print(f"{unit} {label}, weight of the image at {when}: {part[when].dropna().round(3).tolist()}")
-    line = np.polyfit(*frame.query("unit == 'NAC•,σ' and last == last")[["first", "last"]].to_numpy().T, 1)
-    between = frame.query("unit == 'NAC•' and label == @PRINTED and 0.1 < `first` < 0.99")["first"]
-    end = np.polyval(line, between).mean()
-    print(f"NAC• published, begun {between.round(3).tolist()}: {end:.2f} in the end by the line of NAC•,σ")
+            print(f"{unit} {label}, {begun}, weight of the image at {when}: {part[when].round(4).tolist()}")
     scale, axis = alt.Scale(domain=[-0.5, 1], nice=False), alt.Axis(values=[-0.5, 0, 0.5, 1])
-    colors = {**COLORS, PRINTED: "gray"}
-    base = alt.Chart().encode(
+    points = alt.Chart().mark_point(size=50, strokeWidth=1.5).properties(width=170, height=170)
+    points = points.encode(
         x=alt.X("first:Q", title="weight of the image, at first", scale=scale, axis=axis),
-        color=alt.Color("label:N", title=None, scale=alt.Scale(domain=[*colors], range=[*colors.values()])),
-        shape=alt.Shape("label:N", title=None, scale=alt.Scale(domain=[*colors], range=["circle", "square", "stroke"])),
+        y=alt.Y("last:Q", title="in the end", scale=scale, axis=axis),
+        color=alt.Color("label:N", title=None, scale=alt.Scale(domain=[*COLORS], range=[*COLORS.values()])),
+        shape=alt.Shape("label:N", title=None, scale=alt.Scale(domain=[*COLORS], range=["circle", "square"])),
     )
-    ours = base.transform_filter(alt.datum.label != PRINTED).mark_point(size=50, strokeWidth=1.5)
-    printed = base.transform_filter(alt.datum.label == PRINTED).mark_point(size=150, strokeWidth=1.5, angle=90)
-    chart = alt.layer(
-        ours.encode(y=alt.Y("last:Q", title="in the end", scale=scale, axis=axis)),
-        printed.encode(y=alt.datum(-0.42)),
-        data=frame,
-    )
-    return chart.properties(width=190, height=190).facet(column=alt.Column("unit:N", title=None, sort=units))
+    column = alt.Column("unit:N", title=None, sort=units)
+    rows = [(begun, frame.query("begun == @begun")) for begun in BEGUN]
+    return alt.vconcat(*(points.facet(column, data=part).properties(title=begun) for begun, part in rows))
 
 
 def image_weights(units: list[str]) -> pd.DataFrame:
-    """What cells give to the image of a product, at first and in the end; of the published runs at first only."""
-
-    def begun(network: nn.Sequential) -> float:
-        weight: float = network[1].unit.weights()["weight"][0, 0].item()
-        return weight
-
+    """What cells give to the image of a product, at first and in the end."""
     rows = []
     for spec in {spec.id: spec for name in SEQUENCES["mul"] for spec in EXPERIMENTS[name].specs}.values():
-        unit, regularized = spec.model.layers[0].record.label, spec.model.inputs.strength > 0
-        if unit not in units:
-            continue
-        for seed, ended in STORE.load(specs=[spec], columns=["best_weights"])[["seed", "best_weights"]].to_numpy():
-            rows.append((unit, SIDES[regularized], begun(spec.network(seed)), float(ended[0])))
-            if not regularized:
-                rows.append((unit, PRINTED, begun(as_published(spec, seed)), None))
-    return pd.DataFrame(rows, columns=["unit", "label", "first", "last"])
+        unit, side = spec.model.layers[0].record.label, SIDES[spec.model.inputs.strength > 0]
+        for begun, (of, network) in BEGUN.items() if unit in units else ():
+            for seed, ended in STORE.load(specs=[of(spec)], columns=["best_weights"])[
+                ["seed", "best_weights"]
+            ].to_numpy():
+                first = network(spec, seed)[1].unit.weights()["weight"][0, 0].item()
+                rows.append((unit, side, begun, first, float(ended[0])))
+    return pd.DataFrame(rows, columns=["unit", "label", "begun", "first", "last"])
 
 
 def long_products() -> None:
     """A weight of the state that cannot reach 1 loses of a product at every step; how far each run of NAC•,σ gets."""
-    spec = next(spec for spec in EXPERIMENTS["mnist-product"].specs if spec.model.name == "NACMulSigma")
-    runs = STORE.load(specs=[spec], columns=["best_weights"])
-    cells = by_length(STORE, [spec], len(runs), as_released=True)
-    longest = [
-        max((at for at in spec.task.test_lengths if (cell := cells[spec.id, at]).test[run] < cell.threshold), default=0)
-        for run in range(len(runs))
-    ]
-    frame = pd.DataFrame({"weight": [weights[1] for weights in runs["best_weights"]], "longest": longest})
-    digit = np.log(spec.task.digits).mean()
-    steps = np.arange(max(spec.task.test_lengths))
-    frame["share"] = [np.exp(-digit * (1 - weight**steps).sum()) for weight in frame["weight"]]
-    print("NAC•,σ: weight of the state, longest product solved, share left of a product of twenty digits")
-    print(frame.sort_values("weight").to_string(index=False))
-    print(f"rank correlation of the first two: {frame['weight'].rank().corr(frame['longest'].rank()):.2f}")
+    for begun, (of, _) in BEGUN.items():
+        spec = of(next(spec for spec in EXPERIMENTS["mnist-product"].specs if spec.model.name == "NACMulSigma"))
+        runs = STORE.load(specs=[spec], columns=["best_weights"])
+        if runs.empty:
+            continue
+        cells = [
+            (at, by_length(STORE, [spec], len(runs), as_released=True)[spec.id, at]) for at in spec.task.test_lengths
+        ]
+        solved = [[at for at, cell in cells if cell.test[run] < cell.threshold] for run in range(len(runs))]
+        frame = pd.DataFrame({"weight": [weights[1] for weights in runs["best_weights"]]})
+        frame["longest"] = [max(lengths, default=0) for lengths in solved]
+        digit, steps = np.log(spec.task.digits).mean(), np.arange(max(spec.task.test_lengths))
+        frame["share"] = [np.exp(-digit * (1 - weight**steps).sum()) for weight in frame["weight"]]
+        print(f"NAC•,σ {begun}: weight of the state, longest product solved, share left of one of twenty digits")
+        print(frame.sort_values("weight").to_string(index=False))
+        print(f"rank correlation of the first two: {frame['weight'].rank().corr(frame['longest'].rank()):.2f}")
 
 
 def references_left_out() -> None:
     """Runs on sequences of digits that are solved, by which references the thresholds are made of."""
-    for reference in references(STORE).values():
-        names = SEQUENCES[reference.operation]
-        specs = {spec.id: (name, spec) for name in names for spec in EXPERIMENTS[name].specs}
-        runs = by_length(STORE, [spec for _, spec in specs.values()], len(reference.seeds), as_released=True)
-        limits = {
-            f"seeds {reference.used(as_released=True)}, 8 degrees of freedom": reference.thresholds(as_released=True),
-            f"seeds {reference.used(as_released=False)}": reference.thresholds(as_released=False),
-            f"seeds {reference.seeds}": dict(zip(reference.lengths, map(upper_mean, reference.errors.T), strict=True)),
-        }
-        for who, limit in limits.items():
-            print(f"{who}: threshold for one digit {limit[1]:.3g}, solved by length")
-            for spec_id, (name, spec) in specs.items():
-                if (spec_id, 1) in runs:
-                    counts = [int((runs[spec_id, length].test < limit[length]).sum()) for length in reference.lengths]
-                    print(f"  {name}, {spec.model.label}: {counts}")
+    for names in SEQUENCES.values():
+        for begun, (of, _) in BEGUN.items():
+            specs = {(name, spec.model.label): of(spec) for name in names for spec in EXPERIMENTS[name].specs}
+            reference = references(STORE).get(problem(next(iter(specs.values())).json()))
+            if reference is None:
+                continue
+            runs = by_length(STORE, [*specs.values()], len(reference.seeds), as_released=True)
+            made = {key: spec for key, spec in specs.items() if (spec.id, 1) in runs}
+            limits = {
+                f"{reference.used(as_released=True)}, 8 degrees of freedom": reference.thresholds(as_released=True),
+                f"{reference.used(as_released=False)}": reference.thresholds(as_released=False),
+                f"{reference.seeds}": dict(zip(reference.lengths, map(upper_mean, reference.errors.T), strict=True)),
+            }
+            for who, limit in limits.items():
+                print(f"{begun}, references {who}: threshold for one digit {limit[1]:.3g}, solved by length")
+                for (name, label), spec in made.items():
+                    counts = [int((runs[spec.id, at].test < limit[at]).sum()) for at in reference.lengths]
+                    print(f"  {name}, {label}: {counts}")
+                met = [
+                    int((errors < limit[at]).sum())
+                    for at, errors in zip(reference.lengths, reference.errors.T, strict=True)
+                ]
+                print(f"  the references themselves: {met}")
 
 
 def solved(cells: list[Judged]) -> tuple[int, int]:

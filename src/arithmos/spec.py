@@ -22,7 +22,7 @@ from torch import nn
 
 from . import _checks, _memory
 from ._options import Plain, checked, try_options
-from .nn import CELLS, DigitReader, Recurrent
+from .nn import CELLS, LSTM, DigitReader, Recurrent
 from .nn._parts import Leaf, Parts
 from .nn._unit import Catalogue, Unit
 from .tasks import DigitSequences, Observations, Rows, Task
@@ -343,18 +343,14 @@ class Spec:
         return hashlib.blake2b(self.json().encode(), digest_size=8).hexdigest()
 
     def network(self, seed: int) -> nn.Sequential:
-        """The network with the initial weights of a run.
+        """The network with the initial weights of a run: those of the published run of the same seed.
 
-        On sequences of digits torch's global generator is seeded with the run's seed and draws the layers of the
-        `DigitReader`, each as torch does, then the cell. So all models of a seed read alike at first. Otherwise: the
-        generator is seeded with the run's seed and fills all layers twice, of which the second pass stays, so a
-        seed starts from the weights of the published run of that seed. A user's layer whose `reset_parameters` takes
-        no generator keeps what it drew when it was built, from torch's global generator seeded likewise.
+        The generator is seeded with the run's seed and fills all layers twice, of which the second pass stays. A
+        user's layer whose `reset_parameters` takes no generator keeps what it drew when it was built, from torch's
+        global generator seeded likewise. Where images are read, layers of torch are filled once more, when built.
         """
         if isinstance(self.task, DigitSequences):
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
-                return nn.Sequential(DigitReader(), self._cell(self.task.initial))
+            return self._reading(seed, self.task.initial)
         pairs = zip(self.sizes[:-1], self.sizes[1:], strict=True)
         with _GLOBAL_GENERATOR, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -366,6 +362,20 @@ class Spec:
                 if reset is not None and "generator" in inspect.signature(reset).parameters:
                     reset(generator=generator)
         return nn.Sequential(*layers)
+
+    def _reading(self, seed: int, initial: float | None) -> nn.Sequential:
+        """The network that reads images; all of it is filled by torch's global generator."""
+        with _GLOBAL_GENERATOR, torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            cell = self._cell(initial)
+            torch.manual_seed(seed)
+            reader = DigitReader()
+            if isinstance(cell, LSTM):  # the one cell that was torch's own, and so filled when built
+                cell.reset_parameters()
+            for layer in (*reader.children(), getattr(cell, "unit", cell)) * 2:
+                if callable(reset := getattr(layer, "reset_parameters", None)):
+                    reset()
+        return nn.Sequential(reader, cell)
 
     def _cell(self, initial: float | None) -> nn.Module:
         """The one layer as the cell of a sequence; a layer that goes along sequences itself is taken as it is."""

@@ -6,10 +6,12 @@ from tests.factories import make_digits_run, make_run, make_runs, make_spec
 
 from arithmos.experiments import EXPERIMENTS
 from arithmos.report.made import others
+from arithmos.report.references import references
 from arithmos.report.run import run_page, spark, spec_page
 from arithmos.report.samples import samples
 from arithmos.spec import model
 from arithmos.store import Store
+from arithmos.tasks import DigitSequences
 
 
 @pytest.fixture
@@ -90,8 +92,8 @@ REFERENCE = EXPERIMENTS["mnist-reference"].specs[0]
 def test_a_run_on_digits_waits_for_its_reference(store):
     store.append([make_digits_run(PRODUCT, 0)])
     page = run_page(store, PRODUCT.id, 0)
-    assert "released   not judged: test error 0.369, no threshold" in page
-    assert "    20       36.9 no threshold   no threshold" in page
+    assert "released   not judged: test error 0.37, no threshold" in page
+    assert "    20         37 no threshold   no threshold" in page
     assert samples(store)[PRODUCT.id]["threshold"] is None
 
 
@@ -99,18 +101,18 @@ def test_a_run_on_digits_beside_its_reference(store):
     store.append([make_run(), make_digits_run(PRODUCT, 0), make_digits_run(PRODUCT, 1, solved=False)])
     store.append(make_digits_run(REFERENCE, seed) for seed in range(10))
     assert [line.split()[:5] for line in spec_page(store, PRODUCT.id).splitlines() if "torch" in line] == [
-        ["0", "torch", "yes", "—", "386060"],
+        ["0", "torch", "yes", "—", "384120"],
         ["1", "torch", "no", "—", "—"],
     ]
     page = run_page(store, PRODUCT.id, 0)
-    assert "released   solved: test error 0.369, threshold 0.388, first below it at step 386,060" in page
+    assert "released   solved: test error 0.37, threshold 0.384, first below it at step 384,120" in page
     assert "layer 1, NMU, weight [1 × 2]" in page
     assert "       1        2        3" in page
-    assert "    20       36.9 < 38.8         < 38.3" in page
-    assert "≥ 38.8         ≥ 38.3" in run_page(store, PRODUCT.id, 1)
+    assert "    20         37 < 38.4         < 38.3" in page
+    assert "≥ 38.4         ≥ 38.3" in run_page(store, PRODUCT.id, 1)
     shown = samples(store)
     assert [run["solved"] for run in shown[PRODUCT.id]["runs"]] == [True, False]
-    assert shown[PRODUCT.id]["threshold"] == pytest.approx(0.388, abs=1e-3)
+    assert shown[PRODUCT.id]["threshold"] == pytest.approx(0.384, abs=1e-3)
     assert shown[REFERENCE.id]["arrays"] == []
 
 
@@ -118,8 +120,21 @@ def test_runs_on_digits_that_are_in_no_experiment(store):
     short = [dataclasses.replace(spec, iterations=388 * 11 - 1) for spec in (PRODUCT, REFERENCE)]
     store.append(make_digits_run(spec, seed) for spec in short for seed in (0, 2, 4))
     found = others(store).set_index("spec_id")
-    assert found.loc[short[0].id, "task"] == "× of 2 digits, 4,267 iterations"
+    assert found.loc[short[0].id, "task"] == "× of 2 digits, R_z, 4,267 iterations"
+    assert found.loc[short[1].id, "task"] == "× of 2 digits, 4,267 iterations"
     assert found.loc[short[0].id, ["runs", "solved"]].tolist() == [3, 3]
+
+
+def test_runs_of_an_older_version_of_a_task_stay_and_are_told_apart(store, monkeypatch):
+    monkeypatch.setattr(DigitSequences, "version", 1)
+    old = [dataclasses.replace(spec) for spec in (PRODUCT, REFERENCE)]
+    store.append(make_digits_run(spec, seed) for spec in old for seed in range(10))
+    monkeypatch.undo()
+    store.append(make_digits_run(spec, seed) for spec in (PRODUCT, REFERENCE) for seed in range(10))
+    found = others(store).set_index("spec_id")
+    assert set(found.index) == {spec.id for spec in old}
+    assert found.loc[old[0].id, "task"] == "× of 2 digits, R_z, 388,387 iterations, version 1 of the task"
+    assert len(references(store)) == 2
 
 
 def test_spark():

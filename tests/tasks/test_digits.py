@@ -7,7 +7,7 @@ from tests.factories import make_digits
 from arithmos import philox
 from arithmos.experiments import EXPERIMENTS
 from arithmos.experiments.mnist import PRODUCT, SUM
-from arithmos.spec import InputRegularizer, Spec
+from arithmos.spec import InputRegularizer, Spec, model
 from arithmos.tasks import DigitSequences
 
 
@@ -144,16 +144,54 @@ def test_a_cell_is_one_layer_and_its_inputs_may_be_regularized():
         Spec(task=EXPERIMENTS["table-1"].specs[0].task, model=spec.model)
 
 
-def test_models_of_a_seed_read_alike_at_first_and_start_where_the_published_did():
+@pytest.mark.parametrize("name", ["ReferenceMul", "NMU", "LSTM"])
+def test_a_seed_begins_with_the_weights_of_the_published_run(name):
+    """Built by torch, which fills its own layers, then filled twice from the first image to the cell."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(3)
+    layers = [nn.Conv2d(1, 20, 5), nn.Conv2d(20, 50, 5), nn.Linear(800, 500), nn.Linear(500, 1)]
+    cell = nn.LSTMCell(1, 1) if name == "LSTM" else nn.ParameterList([torch.empty(1, 2)] if name == "NMU" else [])
+    for _ in range(2):
+        for layer in layers:
+            layer.reset_parameters()
+        if name == "LSTM":
+            cell.reset_parameters()
+        elif name == "NMU":
+            nn.init.uniform_(cell[0], 0.25, 0.75)
+    specs = [*EXPERIMENTS["mnist-product"].specs, *EXPERIMENTS["mnist-reference"].specs]
+    network = next(spec for spec in specs if spec.model.name == name).network(3)
+    expected = [*nn.Sequential(*layers).parameters(), *cell.parameters()]
+    for one, other in zip(network.parameters(), expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+def test_a_layer_that_cannot_be_filled_again_keeps_what_it_was_built_with(tmp_path):
     import torch
 
-    starts = {}
-    for spec in (*EXPERIMENTS["mnist-product"].specs, *EXPERIMENTS["mnist-sum"].specs):
-        reader, cell = spec.network(3)
-        torch.manual_seed(3)
-        first = torch.nn.Conv2d(1, 20, 5)
-        torch.testing.assert_close(reader.conv1.weight, first.weight, rtol=0, atol=0)
-        starts[spec.task.operation, spec.model.name] = cell.initial
+    file = tmp_path / "own.py"
+    file.write_text(
+        "import torch\n"
+        "class Own(torch.nn.Module):\n"
+        "    identity = 1.0\n"
+        "    def __init__(self, i, o):\n"
+        "        super().__init__()\n"
+        "        self.in_features, self.out_features = i, o\n"
+        "        self.weight = torch.nn.Parameter(torch.rand(o, i))\n"
+        "    def forward(self, x):\n"
+        "        return x @ self.weight.T\n"
+    )
+    spec = dataclasses.replace(EXPERIMENTS["mnist-product"].specs[-1], model=model(f"{file}:Own"))
+    torch.manual_seed(3)
+    expected = torch.rand(1, 2)
+    for _ in range(2):
+        torch.testing.assert_close(spec.network(3)[1].unit.weight.detach(), expected, rtol=0, atol=0)
+
+
+def test_states_before_the_first_digit_are_those_of_the_published_runs():
+    specs = [*EXPERIMENTS["mnist-product"].specs, *EXPERIMENTS["mnist-sum"].specs]
+    starts = {(spec.task.operation, spec.model.name): spec.network(3)[1].initial for spec in specs}
     ones = {key for key, value in starts.items() if value == 1.0}
     assert ones == {("mul", name) for name in ("NMU", "NACMul", "NACMulSigma", "NACMulNMU")}
     assert set(starts.values()) == {0.0, 1.0}

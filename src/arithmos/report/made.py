@@ -6,11 +6,15 @@ import pandas as pd
 
 from ..experiments import EXPERIMENTS
 from ..store import Store
+from ..tasks import Arithmetic, DigitSequences, Rows
 from .judged import Criterion
 from .places import symbol
 from .references import with_thresholds
 
 _MAKERS = ["engine", "version", "python", "torch", "numpy", "processor"]
+
+_VERSIONS = {"arithmetic": Arithmetic.version, "digits": DigitSequences.version, "rows": Rows.version}
+"""Of the tasks as they are now; runs of older ones stay in a store, and are in no experiment any more."""
 
 
 def made(store: Store) -> pd.DataFrame:
@@ -58,7 +62,10 @@ def _task(spec: str) -> str:
     known = json.loads(spec)
     task = known["task"]
     length = f"{known['iterations']:,} iterations"
+    if task["version"] != _VERSIONS[task["kind"]]:
+        length += f", version {task['version']} of the task"
     if task["kind"] == "digits":
-        return f"{symbol(task['operation'])} of {task['length']} digits, {length}"
+        regularized = ", R_z" if known["inputs"]["strength"] else ""
+        return f"{symbol(task['operation'])} of {task['length']} digits{regularized}, {length}"
     problem = symbol(task["operation"]) if task["kind"] == "arithmetic" else "rows of data"
     return f"{problem}, {task['input_size']} inputs, {known['hidden_size']} hidden, {length}"
