@@ -36,3 +36,8 @@ def test_a_finding_concerns_its_cells_alone():
     assert not Finding("subset", "x", measure="sparsity_mean").concerns(row)
     assert not Finding("overlap", "x").concerns(row)
     assert not Finding("subset", "x", at=0.0).concerns(row)
+
+
+def test_a_finding_on_our_own_runs_says_so_in_any_store():
+    assert Finding("table-1", "Odd.").sentences == "Odd."
+    assert Finding("table-1", "Odd.", own=True).sentences == "The project's own runs: Odd."

@@ -85,3 +85,4 @@ def test_a_panel_without_runs_keeps_its_place(store):
         (symbol(at.task.operation), of.model.label) for at in (one, other) for of in (one, other)
     }
     assert sum(row["count"] for row in rows) == 6
+    assert drawn["facet"]["column"]["sort"] == [*dict.fromkeys(spec.model.label for spec in own.specs)]

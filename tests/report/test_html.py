@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 from click.testing import CliRunner
-from tests.factories import make_run, make_spec
+from tests.factories import make_digits_run, make_run, make_spec
 
 pytest.importorskip("altair")
 pytest.importorskip("jinja2")
@@ -265,3 +265,13 @@ def test_a_page_on_very_many_runs_stays_small(store, monkeypatch, tmp_path):
         store.append([make_run(spec, seed) for seed in range(count)])
     assert len(store) > 20_000
     assert html.write(tmp_path / "report.html", store).stat().st_size < 15e6
+
+
+def test_runs_on_digits_without_a_reference_are_there_and_not_judged(store, monkeypatch):
+    experiment = EXPERIMENTS["mnist-product"]
+    monkeypatch.setattr(html, "EXPERIMENTS", {experiment.name: experiment})
+    page, parsed = of(store)
+    assert "arithmos run mnist-product · not run" in parsed.section(page, "mnist-product")
+    store.append([make_digits_run(experiment.specs[-1])])
+    page, parsed = of(store)
+    assert "arithmos run mnist-product · not judged" in parsed.section(page, "mnist-product")

@@ -266,6 +266,7 @@ def test_nothing_published(tmp_path):
         ({"model": "NACMulNMU", "operation": "mul", "measure": "sparsity_mean"}, "NAC•,NMU, ×, sparsity error: Odd."),
         ({"model": "NMU", "at": 4.0}, "NMU, at 4: Odd."),
         ({"at": "U[0,1]"}, "at U[0,1]: Odd."),
+        ({"model": "NMU", "own": True}, "NMU, the project's own runs: Odd."),
     ],
 )
 def test_a_finding_is_about_what_tables_call_it(about, words):

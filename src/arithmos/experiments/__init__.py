@@ -6,6 +6,7 @@ from .experiment import Experiment as Experiment
 from .files import SUFFIX as SUFFIX
 from .files import load as load
 from .files import to_toml as to_toml
+from .finding import OWN as OWN
 from .finding import Finding as Finding
 from .finding import findings as findings
 from .surfaces import SURFACES as SURFACES

@@ -7,6 +7,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+OWN = "the project's own runs"
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -19,6 +21,7 @@ class Finding:
         operation: only of this operation; empty for all.
         at: only at this place on the axis; None for all.
         measure: only on this number of a cell; empty for all.
+        own: about the runs in the project's results/, not about those of whatever store is at hand.
     """
 
     experiment: str
@@ -27,6 +30,12 @@ class Finding:
     operation: str = ""
     at: float | str | None = None
     measure: str = ""
+    own: bool = False
+
+    @property
+    def sentences(self) -> str:
+        """The text, after whose runs it is about where that might be mistaken."""
+        return f"{OWN.capitalize()}: {self.text}" if self.own else self.text
 
     def concerns(self, row: Mapping[str, Any]) -> bool:
         """Whether it is about a cell, given its `experiment`, `model`, `operation`, `at` and `measure`."""

@@ -172,7 +172,7 @@ def gates(frame: pd.DataFrame, experiment: Experiment) -> alt.FacetChart:
     named = _crossed(frame.assign(operation=frame["operation"].map(symbol)))
     facets = layers.properties(width=270, height=110).facet(
         row=alt.Row("operation:N", sort=[*dict.fromkeys(named["operation"])], title=None),
-        column=alt.Column("label:N", sort=[*dict.fromkeys(frame["label"])], title=None),
+        column=alt.Column("label:N", sort=[*dict.fromkeys(spec.model.label for spec in experiment.specs)], title=None),
         data=named,
     )
     return styled(_titled(facets, frame, experiment))

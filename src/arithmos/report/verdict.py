@@ -98,7 +98,7 @@ def _row(about: Row, cell: Judged, printed: Printed, compared: Compared, experim
         **{"p": compared.p if verdict == "agrees" else math.nan, "verdict": verdict},
         "zero": measure == "success_rate" and printed["k"] == 0,
         "note": "; ".join(note for note in notes if note),
-        "finding": " ".join(found.text for found in findings(experiment.name) if found.concerns(about)),
+        "finding": " ".join(found.sentences for found in findings(experiment.name) if found.concerns(about)),
     }
 
 

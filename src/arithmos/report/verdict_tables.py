@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..experiments import EXPERIMENTS, Experiment, Finding, findings
+from ..experiments import EXPERIMENTS, OWN, Experiment, Finding, findings
 from .grid import Cell, Format, Grid, percent, scientific, to_json
 from .places import symbol
 from .verdict import WORDS, matrix
@@ -99,6 +99,6 @@ def written(found: Finding, experiment: Experiment) -> str:
     labels = {spec.model.name: spec.model.label for spec in experiment.specs}
     place = f"{found.at:g}" if isinstance(found.at, float) else found.at
     about = [labels.get(found.model, ""), symbol(found.operation), f"at {place}" if place is not None else ""]
-    about.append(MEASURES[found.measure][0].lower() if found.measure else "")
+    about += [MEASURES[found.measure][0].lower() if found.measure else "", OWN if found.own else ""]
     where = ", ".join(word for word in about if word)
     return f"{where}: {found.text}" if where else found.text
