@@ -261,3 +261,13 @@ def test_runs_that_are_not_wanted_are_left_out():
     spec = _spec("NMU", iterations=20)
     assert _run(spec, range(4), Control(wanted=lambda spec, seed: seed == 2)).keys() == {2}
     assert not _run(spec, range(4), Control(wanted=lambda spec, seed: False))
+
+
+def test_runs_of_a_cpu_name_no_gpu():
+    assert _run(_spec("NMU", iterations=20), [0])[0].gpu == ""
+
+
+@pytest.mark.gpu
+def test_runs_of_a_gpu_name_it():
+    [run] = TorchEngine("cuda").run([Job(_spec("NMU", iterations=20), (0,))])
+    assert run.gpu == torch.cuda.get_device_name()

@@ -196,12 +196,12 @@ def test_the_page_does_not_say_where_it_was_made(store):
 
 
 def test_how_it_was_made(store):
-    store.append([solved(NMU, seed, engine="cpu") for seed in range(7)] + [solved(NALU, 0)])
+    store.append([solved(NMU, seed, engine="cpu") for seed in range(7)] + [solved(NALU, 0, gpu="NVIDIA H200")])
     page, parsed = of(store)
     section = parsed.section(page, "made")
     assert platform.python_version() in section
-    assert "cpu 7 0 to 6" in section
-    assert "torch 1 0 to 0" in section
+    assert re.search(r"cpu 7 0 to 6 \S+ — ", section)
+    assert re.search(r"torch 1 0 to 0 \S+ NVIDIA H200 ", section)
 
 
 def test_damaged_files_are_named(store):

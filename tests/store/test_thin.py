@@ -101,7 +101,7 @@ def test_older_stores_are_judged_too(store: Store, tmp_path, monkeypatch: pytest
     with monkeypatch.context() as before:
         before.setattr(_migrations, "VERSION", 1)
         table = _schema.table_of_runs([make_run(TEN, 0, best_weights=RIGHT)], _schema.now())
-        _part.place(store.path, "part", _part.encode(table.drop_columns([*_migrations.DIGITS, "exact"]), "part"))
+        _part.place(store.path, "part", _part.encode(table.drop_columns([*_migrations.DIGITS, "exact", "gpu"]), "part"))
     assert everything(store)["exact"].tolist() == [None]
     store.thin(tmp_path / "small", keep=0)
     assert everything(Store(tmp_path / "small"))["exact"].tolist() == [True]

@@ -78,6 +78,7 @@ class Run:
         best_weights, end_weights: effective weights at the best record and after the last update, as `layout` says.
         curve: thinned records.
         elapsed_s: seconds of its share of the engine.
+        gpu: name of the GPU that made it; empty for a CPU.
         reading: what else is known of a run on sequences of digits; `best_test` is then that of the training length.
     """
 
@@ -102,6 +103,7 @@ class Run:
     end_weights: Floats
     curve: Curve
     elapsed_s: float
+    gpu: str = ""
     reading: Reading | None = None
 
 

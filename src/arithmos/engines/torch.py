@@ -4,8 +4,9 @@ It is the truth that the fused engines are compared with, so it says what a run 
 of evaluation, step and projection, the gradients and the optimizer are torch's own.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import groupby, pairwise
 
 import numpy as np
@@ -79,7 +80,7 @@ class TorchEngine:
         """Finished runs, job after job; seeds that were suspended at the same step go on together, and first."""
         digits = [job for job in jobs if isinstance(job.spec.task, DigitSequences)]
         if digits:
-            yield from run_digits(digits, control, self._reading)
+            yield from _made_on(self._reading, run_digits(digits, control, self._reading))
         for job in jobs:
             if job in digits:
                 continue
@@ -101,7 +102,13 @@ class TorchEngine:
                     stack.resume(states)
                     with _threads(stack):
                         finished = stack.train()
-                    yield from finished
+                    yield from _made_on(self.device, finished)
+
+
+def _made_on(device: torch.device, runs: Iterable[Run]) -> Iterator[Run]:
+    """The runs, with the name of the GPU that they were made on, if it is one."""
+    gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
+    return (replace(run, gpu=gpu) for run in runs)
 
 
 @contextmanager

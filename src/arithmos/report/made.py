@@ -11,7 +11,7 @@ from .judged import Criterion
 from .places import symbol
 from .references import with_thresholds
 
-_MAKERS = ["engine", "version", "python", "torch", "numpy", "processor"]
+_MAKERS = ["engine", "gpu", "processor", "version", "python", "torch", "numpy"]
 
 _VERSIONS = {"arithmetic": Arithmetic.version, "digits": DigitSequences.version, "rows": Rows.version}
 """Of the tasks as they are now; runs of older ones stay in a store, and are in no experiment any more."""
@@ -19,7 +19,7 @@ _VERSIONS = {"arithmetic": Arithmetic.version, "digits": DigitSequences.version,
 
 def made(store: Store) -> pd.DataFrame:
     """A row for each engine, version and kind of processor: its `runs`, `seeds`, `hours` and `first` and `last` day."""
-    runs = store.load(columns=[*_MAKERS, "elapsed_s", "written"])
+    runs = store.load(columns=[*_MAKERS, "elapsed_s", "written"]).fillna({"gpu": ""})
     groups = runs.groupby(_MAKERS, dropna=False, as_index=False)
     frame = groups.agg(
         runs=("seed", "size"),

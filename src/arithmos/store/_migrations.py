@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-VERSION = 3
+VERSION = 4
 
 DIGITS = {
     **dict.fromkeys(("curve_training", "curve_lengths", "digit_outputs", "digit_spreads"), pa.list_(pa.float32())),
@@ -30,9 +30,15 @@ def update_to_3(table: pa.Table) -> pa.Table:
     return table.append_column("exact", pa.nulls(len(table), pa.bool_()))
 
 
+def update_to_4(table: pa.Table) -> pa.Table:
+    """Earlier runs do not say which GPU made them."""
+    return table.append_column("gpu", pa.nulls(len(table), pa.string()))
+
+
 MIGRATIONS: dict[tuple[str, int], Callable[[pa.Table], pa.Table]] = {
     ("part", 1): update_to_2,
     ("part", 2): update_to_3,
+    ("part", 3): update_to_4,
 }
 """By the kind of part and the version they start from; none for a kind that the next version leaves as it is."""
 

@@ -85,11 +85,12 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "digit_outputs": (FLOATS, "digits: mean of what is read off the test images of each digit at the best record"),
     "digit_spreads": (FLOATS, "digits: standard deviation of the same"),
     "elapsed_s": (REAL, "seconds of the run's share of the engine"),
+    "gpu": (TEXT, "name of the GPU that made the run; empty for a CPU, null where it was not recorded yet"),
     "version": (TEXT, "version of arithmos that made the run"),
     "python": (TEXT, "version of Python"),
     "torch": (TEXT, "version of PyTorch"),
     "numpy": (TEXT, "version of NumPy"),
-    "processor": (TEXT, "kind of processor of the machine that stored the run"),
+    "processor": (TEXT, "kind of CPU of the machine that stored the run"),
     "written": (TIME, "when the run was stored; of several rows of one run the first counts"),
 }
 

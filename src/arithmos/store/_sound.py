@@ -9,7 +9,7 @@ from ._schema import CURVE, HEAVY, TIME
 
 OPTIONAL = {
     *("operation", "subset_ratio", "overlap_ratio", "subset_count", "interpolation", "extrapolation", "rows"),
-    *("images", "digits", "length", "test_lengths", "input_strength", "exact"),
+    *("images", "digits", "length", "test_lengths", "input_strength", "exact", "gpu"),
     *HEAVY,
 }
 """Columns that are null where there is nothing to say."""

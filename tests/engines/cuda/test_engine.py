@@ -145,6 +145,7 @@ def test_jobs_of_many_specs_all_come_back(device):
     assert sorted((run.spec.iterations, run.seed) for run in runs) == [(70, 0), (70, 0), (70, 1), (70, 2), (140, 5)]
     assert told == {job.spec: (job.spec.iterations + 1) * len(job.seeds) for job in jobs[:3]}
     assert all(run.engine == "cuda" and run.elapsed_s > 0 for run in runs)
+    assert {run.gpu for run in runs} == {device.name}
 
 
 def test_longer_runs_start_first():

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -83,7 +83,8 @@ class CudaEngine:
         """Finished runs, as they end."""
         pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
         try:
-            yield from _Schedule(self, jobs, control, pool).run()
+            for run in _Schedule(self, jobs, control, pool).run():
+                yield replace(run, gpu=self.device.name)
         finally:
             pool.shutdown(cancel_futures=True)
 
