@@ -347,7 +347,7 @@ class Spec:
 
         The generator is seeded with the run's seed and fills all layers twice, of which the second pass stays. A
         user's layer whose `reset_parameters` takes no generator keeps what it drew when it was built, from torch's
-        global generator seeded likewise. Where images are read, layers of torch are filled once more, when built.
+        global generator seeded likewise. Where images are read, that one fills all layers, those of torch a third time.
         """
         if isinstance(self.task, DigitSequences):
             return self._reading(seed, self.task.initial)
@@ -364,7 +364,7 @@ class Spec:
         return nn.Sequential(*layers)
 
     def _reading(self, seed: int, initial: float | None) -> nn.Sequential:
-        """The network that reads images; all of it is filled by torch's global generator."""
+        """The network that reads images; layers of torch are filled when they are built, too."""
         with _GLOBAL_GENERATOR, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             cell = self._cell(initial)
