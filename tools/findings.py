@@ -214,9 +214,8 @@ def image_weights(units: list[str]) -> pd.DataFrame:
     for spec in {spec.id: spec for name in SEQUENCES["mul"] for spec in EXPERIMENTS[name].specs}.values():
         unit, side = spec.model.layers[0].record.label, SIDES[spec.model.inputs.strength > 0]
         for begun, (of, network) in BEGUN.items() if unit in units else ():
-            for seed, ended in STORE.load(specs=[of(spec)], columns=["best_weights"])[
-                ["seed", "best_weights"]
-            ].to_numpy():
+            runs = STORE.load(specs=[of(spec)], columns=["best_weights"])
+            for seed, ended in zip(runs["seed"], runs["best_weights"], strict=True):
                 first = network(spec, seed)[1].unit.weights()["weight"][0, 0].item()
                 rows.append((unit, side, begun, first, float(ended[0])))
     return pd.DataFrame(rows, columns=["unit", "label", "begun", "first", "last"])
@@ -229,10 +228,8 @@ def long_products() -> None:
         runs = STORE.load(specs=[spec], columns=["best_weights"])
         if runs.empty:
             continue
-        cells = [
-            (at, by_length(STORE, [spec], len(runs), as_released=True)[spec.id, at]) for at in spec.task.test_lengths
-        ]
-        solved = [[at for at, cell in cells if cell.test[run] < cell.threshold] for run in range(len(runs))]
+        cells = {at: cell for (_, at), cell in by_length(STORE, [spec], len(runs), as_released=True).items()}
+        solved = [[at for at, cell in cells.items() if cell.test[run] < cell.threshold] for run in range(len(runs))]
         frame = pd.DataFrame({"weight": [weights[1] for weights in runs["best_weights"]]})
         frame["longest"] = [max(lengths, default=0) for lengths in solved]
         digit, steps = np.log(spec.task.digits).mean(), np.arange(max(spec.task.test_lengths))
@@ -244,10 +241,11 @@ def long_products() -> None:
 
 def references_left_out() -> None:
     """Runs on sequences of digits that are solved, by which references the thresholds are made of."""
+    known = references(STORE)
     for names in SEQUENCES.values():
         for begun, (of, _) in BEGUN.items():
             specs = {(name, spec.model.label): of(spec) for name in names for spec in EXPERIMENTS[name].specs}
-            reference = references(STORE).get(problem(next(iter(specs.values())).json()))
+            reference = known.get(problem(next(iter(specs.values())).json()))
             if reference is None:
                 continue
             runs = by_length(STORE, [*specs.values()], len(reference.seeds), as_released=True)
@@ -262,11 +260,8 @@ def references_left_out() -> None:
                 for (name, label), spec in made.items():
                     counts = [int((runs[spec.id, at].test < limit[at]).sum()) for at in reference.lengths]
                     print(f"  {name}, {label}: {counts}")
-                met = [
-                    int((errors < limit[at]).sum())
-                    for at, errors in zip(reference.lengths, reference.errors.T, strict=True)
-                ]
-                print(f"  the references themselves: {met}")
+                met = (reference.errors < [limit[at] for at in reference.lengths]).sum(axis=0)
+                print(f"  the references themselves: {met.tolist()}")
 
 
 def solved(cells: list[Judged]) -> tuple[int, int]:

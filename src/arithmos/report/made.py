@@ -1,4 +1,4 @@
-"""How runs were made: by which engines, versions and kinds of processor; and those that are in no catalogue."""
+"""How runs were made: by which engines, versions and kinds of machine; and those that are in no catalogue."""
 
 import json
 
@@ -18,7 +18,7 @@ _VERSIONS = {"arithmetic": Arithmetic.version, "digits": DigitSequences.version,
 
 
 def made(store: Store) -> pd.DataFrame:
-    """A row for each engine, version and kind of processor: its `runs`, `seeds`, `hours` and `first` and `last` day."""
+    """A row for each engine, version and kind of machine: its `runs`, `seeds`, `hours` and `first` and `last` day."""
     runs = store.load(columns=[*_MAKERS, "elapsed_s", "written"]).fillna({"gpu": ""})
     groups = runs.groupby(_MAKERS, dropna=False, as_index=False)
     frame = groups.agg(
