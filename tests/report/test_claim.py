@@ -12,6 +12,7 @@ from arithmos.report.evidence import (
     Case,
     Cases,
     Outcome,
+    TooFewRuns,
     alike,
     at_least,
     at_most,
@@ -183,6 +184,14 @@ def test_speeds():
     assert not sooner([(never, never)]).holds
     assert sooner([(slow, never)]).numbers == "c has no solved run, b 9"
     assert sparser([(Case("a", cell(50, 40, sparsity=1e-6)), Case("b", cell(50, 40, sparsity=1e-2)))]).holds
+
+
+def test_the_best_that_few_runs_can_show_decides_nothing():
+    four, one = Case("a", cell(10, 4, sparsity=1e-6)), Case("b", cell(10, 1, sparsity=0.2))
+    with pytest.raises(TooFewRuns, match=r"a sparser than b in all pairs, p = 0\.079: 4 and 1 solved runs are too few"):
+        sparser([(four, one)])
+    assert not sparser([(one, four)]).holds
+    assert sparser([(four, Case("b", cell(10, 4, sparsity=0.2)))]).holds
 
 
 def test_pooled_cells_are_one():

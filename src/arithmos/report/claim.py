@@ -1,7 +1,8 @@
 """The paper's claims on arithmetic tasks, and what stored runs say of each.
 
 A claim *holds* if its criterion is met, *fails* if it is not, and is *undecided* while one of the cells that it is
-about has fewer runs than the catalogue says. A claim of several parts holds if all do.
+about has fewer runs than the catalogue says, or too few solved ones for its criterion to be met at all. A claim of
+several parts holds if all do.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -188,6 +188,9 @@ def _smaller(pairs: Sequence[tuple[Case, Case]], name: str, word: str) -> Outcom
     often, p = statistics.rank_sum(values)
     if np.isnan(often):
         return Outcome(False, f"{one} has no solved run where {other} has")
+    if often == 1 and p >= LEVEL:  # nothing speaks against it, and nothing more could speak for it
+        counts = " and ".join(str(sum(part.size for part in side)) for side in zip(*values, strict=True))
+        raise TooFewRuns(f"{one} {word} {other} in all pairs, p = {p:.2g}: {counts} solved runs are too few")
     medians = " and ".join(scientific(float(np.median(np.concatenate(side)))) for side in zip(*values, strict=True))
     written = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
     return Outcome(p < LEVEL, f"{one} {word} {other} in {percent(often)} of pairs, {written}, medians {medians}")
