@@ -10,11 +10,11 @@ from arithmos.spec import MODELS, Spec
 from arithmos.tasks import Arithmetic
 
 SPEC = Spec(task=Arithmetic(operation="mul"), model=MODELS["NMU"], iterations=999_999)
-NOTHING = pd.DataFrame({"spec_id": [], "engine": [], "elapsed_s": []})
+NOTHING = pd.DataFrame({"spec_id": [], "engine": [], "gpu": [], "elapsed_s": []})
 
 
-def measured(*rows):
-    return pd.DataFrame(rows, columns=["spec_id", "engine", "elapsed_s"])
+def measured(*rows, gpu=""):
+    return pd.DataFrame(rows, columns=["spec_id", "engine", "elapsed_s"]).assign(gpu=gpu)
 
 
 def test_every_engine_has_a_pace():
@@ -54,6 +54,28 @@ def test_other_specs_are_put_right_by_it():
 def test_runs_of_unknown_specs_and_engines_are_passed_over():
     clock = Clock(measured(("0" * 16, "torch", 1e9), (SPEC.id, "abacus", 1e9)), [SPEC])
     assert clock.seconds(SPEC, "torch") == Clock(NOTHING, []).seconds(SPEC, "torch")
+
+
+@pytest.mark.parametrize(("gpu", "seconds"), [(False, 7000.0), (True, 35.0)])
+def test_digits_take_what_they_took_with_a_gpu_or_without(gpu, seconds):
+    made, other = EXPERIMENTS["mnist-product"].specs[:2]
+    without, on_gpu = measured((made.id, "torch", 7000.0)), measured((made.id, "torch", 35.0), gpu="NVIDIA H200")
+    clock = Clock(pd.concat([without, on_gpu]), [made, other], gpu=gpu)
+    assert clock.seconds(made, "torch") == pytest.approx(seconds)
+    assert clock.seconds(other, "torch") == pytest.approx(seconds)
+    foreign = Clock(without if gpu else on_gpu, [made], gpu=gpu)
+    assert foreign.seconds(made, "torch") == Clock(NOTHING, [], gpu=gpu).seconds(made, "torch")
+
+
+def test_digits_of_an_older_store_count_as_made_without_a_gpu():
+    spec = EXPERIMENTS["mnist-product"].specs[0]
+    assert Clock(measured((spec.id, "torch", 7000.0), gpu=None), [spec]).seconds(spec, "torch") == pytest.approx(7000)
+
+
+def test_digits_before_any_was_run():
+    [spec] = [spec for spec in EXPERIMENTS["mnist-sum"].specs if spec.model.name == "NAU"]
+    assert Clock(NOTHING, []).seconds(spec, "torch") == pytest.approx(8264, rel=0.01)
+    assert Clock(NOTHING, [], gpu=True).seconds(spec, "torch") == pytest.approx(38.6, rel=0.01)
 
 
 def test_larger_problems_take_longer():

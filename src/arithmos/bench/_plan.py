@@ -108,9 +108,9 @@ def plan(experiments: Sequence[Experiment], store: Store, engines: Engines) -> P
 
 
 def clock(store: Store, experiments: Sequence[Experiment] = (), *, threads: int | None = None) -> Clock:
-    """What the runs in a store say about the time that further ones will take."""
+    """What the runs in a store say about the time that further ones will take on this machine."""
     specs = [spec for experiment in (*EXPERIMENTS.values(), *experiments) for spec in experiment.specs]
-    return Clock(store.load(columns=["elapsed_s"]), specs, threads)
+    return Clock(store.load(columns=["elapsed_s", "gpu"]), specs, threads, gpu=torch.cuda.is_available())
 
 
 def estimate(todo: Plan, pace: Clock) -> "pd.DataFrame":

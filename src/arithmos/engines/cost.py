@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BATCH = 128
-IMAGE = 150.0
-"""Microseconds to train on one image of a digit on a CPU; a GPU's own runs put it right."""
+IMAGE = {"cpu": 150.0, "gpu": 0.7}
+"""Microseconds to train on one image of a digit: on a CPU, and on a large GPU with forty runs side by side."""
 
 EXP_LOG = 4.0
 """A weight under an exp-log costs about as much as four under a sum or a product."""
@@ -49,15 +49,22 @@ class Clock:
     """Estimates the seconds of runs: what the same spec took, or the pace of the engine put right by what others took.
 
     Args:
-        runs: runs that were measured: columns `spec_id`, `engine`, `elapsed_s`.
+        runs: runs that were measured: columns `spec_id`, `engine`, `gpu`, `elapsed_s`.
         specs: the specs among them that are known here.
         threads: threads of the cpu engine; all cores unless told.
+        gpu: whether there is a GPU for sequences of digits. Those that were made without one, or with one where there
+            is none now, do not count.
     """
 
-    def __init__(self, runs: "pd.DataFrame", specs: Iterable[Spec], threads: int | None = None) -> None:
+    def __init__(
+        self, runs: "pd.DataFrame", specs: Iterable[Spec], threads: int | None = None, *, gpu: bool = False
+    ) -> None:
         self.threads = threads or len(os.sched_getaffinity(0))
+        self._image = IMAGE["gpu" if gpu else "cpu"]
         known = {spec.id: spec for spec in specs}
         runs = runs[runs["spec_id"].isin(known) & runs["engine"].isin(PACES)]
+        digits = [spec.id for spec in known.values() if isinstance(spec.task, DigitSequences)]
+        runs = runs[~runs["spec_id"].isin(digits) | (runs["gpu"].fillna("").ne("") == gpu)]
         self._own: dict[tuple[str, str], float] = {}
         ratios: dict[tuple[str, type], list[float]] = {}
         for (spec_id, name), elapsed_s in runs.groupby(["spec_id", "engine"])["elapsed_s"]:
@@ -75,7 +82,7 @@ class Clock:
 
     def _model(self, spec: Spec, engine: str, runs: int) -> float:
         if isinstance(spec.task, DigitSequences):
-            return 1e-6 * IMAGE * spec.batch_size * spec.task.length * (spec.iterations + 1)
+            return 1e-6 * self._image * spec.batch_size * spec.task.length * (spec.iterations + 1)
         pace = PACES[engine]
         microseconds = pace.fixed + pace.weight * weights(spec) * spec.batch_size / BATCH
         microseconds += pace.shared / min(runs, STACK)

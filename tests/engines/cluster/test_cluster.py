@@ -29,7 +29,7 @@ from arithmos.spec import Layer, Model, as_unit
 from arithmos.store import Store
 from arithmos.tasks import TEN_PARAMETERS
 
-EVEN = Clock(pd.DataFrame({"spec_id": [], "engine": [], "elapsed_s": []}), (), threads=1)
+EVEN = Clock(pd.DataFrame({"spec_id": [], "engine": [], "gpu": [], "elapsed_s": []}), (), threads=1)
 RESULTS = ["engine", "best_step", "best_validation", "best_test", "solved_at_released", "best_weights", "end_weights"]
 
 
