@@ -1,4 +1,4 @@
-"""The paper's claims on arithmetic tasks, and what stored runs say of each.
+"""The paper's claims, and what stored runs say of each.
 
 A claim *holds* if its criterion is met, *fails* if it is not, and is *undecided* while one of the cells that it is
 about has fewer runs than the catalogue says, or too few solved ones for its criterion to be met at all. A claim of
