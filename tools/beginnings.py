@@ -6,17 +6,16 @@ did; all else, images and their order too, is as it was. 30,000 steps take about
 regularizer of sparsity has shown where it draws them.
 
 `python tools/beginnings.py sums`: what becomes of the NAU on sums, with R_z and without, in 1,000 steps, which take
-about four minutes a run.
+about five minutes a run.
 """
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Iterator
 
 import torch
 from torch import nn
 
-from arithmos import constrain, input_regularizer_add, sparsity_loss
-from arithmos.engines.digits.sequences import Training
+from arithmos.engines.contract import NO_CONTROL
+from arithmos.engines.digits.stack import Stack
 from arithmos.experiments import EXPERIMENTS
 from arithmos.spec import Spec
 
@@ -32,32 +31,6 @@ def drawn_once(spec: Spec, seed: int) -> nn.Sequential:
         for layer in (*network[0].children(), network[1].unit):
             layer.reset_parameters()
     return network
-
-
-def train(spec: Spec, seed: int, network: nn.Sequential, steps: int) -> Iterator[int]:
-    """Trains a network on one core and gives each step before it is made."""
-    reader, cell = network
-    adam = spec.optimizer
-    optimizer = torch.optim.Adam(network.parameters(), lr=adam.lr, betas=(adam.beta1, adam.beta2), eps=adam.eps)
-    constrain(optimizer, network)
-    training = Training(spec, spec.task, (seed,), torch.device("cpu"))
-    for step in range(steps + 1):
-        yield step
-        epoch, place = divmod(step, training.iterations)
-        if place == 0:
-            training.begin(epoch)
-        images, targets, shares = training.batch(torch.tensor([place]))
-        numbers = reader(images.flatten(0, 2).unsqueeze(1)).view(*targets.shape[1:], 1)
-        outputs = cell(numbers)
-        errors = (outputs.squeeze(2) - targets[0]).square().mean(1)
-        loss = errors @ shares + spec.model.schedule(step) * sparsity_loss(cell)
-        if spec.model.inputs.strength:  # of sums, whose state is 0 at first
-            states = torch.cat([torch.zeros_like(outputs[:, :1]), outputs[:, :-1]], dim=1)
-            mean = shares @ torch.cat([numbers, states], dim=2).mean(1)
-            loss = loss + spec.model.inputs.strength * input_regularizer_add(cell.unit.weights()["weight"], mean)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
 
 
 def swapped(steps: int = 30_000) -> None:
@@ -79,11 +52,17 @@ def sums(steps: int = 1000) -> None:
 
 
 def follow(spec: Spec, seed: int, network: nn.Sequential, steps: int, name: str) -> None:
-    """Trains a network and prints the weights of its cell every thousand steps."""
-    [weight] = network[1].parameters()
-    for step in train(spec, seed, network, steps):
-        if step % 1000 == 0:
-            print(f"{name}, step {step}: {weight.detach().flatten().tolist()}", flush=True)
+    """Trains a run from the weights of a network, and prints those of its cell every thousand steps."""
+    stack = Stack([(spec, seed)], torch.device("cpu"), NO_CONTROL)
+    [group] = stack.groups
+    [weight] = group.cells.parameters.values()
+    with torch.no_grad():
+        for own, begin in zip([*stack.reader.values(), weight], network.parameters(), strict=True):
+            own.copy_(begin)
+    print(f"{name}, step 0: {weight.flatten().tolist()}", flush=True)
+    while stack.step < steps:
+        stack.advance(1000)
+        print(f"{name}, step {stack.step}: {weight.flatten().tolist()}", flush=True)
 
 
 if __name__ == "__main__":

@@ -270,10 +270,10 @@ def printed_thresholds(draws: int = 4000) -> None:
     Without the LSTM, which is below none.
     """
     runs = {}
-    for name in SEQUENCES["mul"]:
-        specs = {spec.model.name: spec for spec in EXPERIMENTS[name].specs if spec.model.name != "LSTM"}
-        cells = by_length(STORE, specs.values(), 10, as_released=True)
-        for point in published.load(str(EXPERIMENTS[name].published)).itertuples():
+    for experiment in (EXPERIMENTS[name] for name in SEQUENCES["mul"]):
+        specs = {spec.model.name: spec for spec in experiment.specs if spec.model.name != "LSTM"}
+        cells = by_length(STORE, specs.values(), experiment.seeds, as_released=True)
+        for point in published.load(str(experiment.published)).itertuples():
             if point.model in specs and (key := (specs[point.model].id, point.x)) in cells:
                 runs[key] = (cells[key], point.k)
     known = [reference for reference in references(STORE).values() if reference.operation == "mul"]
