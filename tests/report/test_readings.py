@@ -48,10 +48,13 @@ def test_a_panel_a_unit(store, seeds):
     assert len(drawn) == seeds * 2 * (2 * (9 + 2) + 2 * (10 + 2))
 
 
-@pytest.mark.parametrize(("nine", "marked"), [(650.0, [1, 2, 5, 10]), (850_000.0, [1, 10, 100, 1000])])
-def test_an_axis_of_many_decades_has_few_marks_in_each(store, nine, marked):
+@pytest.mark.parametrize(
+    ("one", "nine", "marked"),
+    [(1, 650, [1, 2, 5, 10]), (1, 850_000, [1, 10, 100, 1000]), (-650, 650, [1, 10, 100, 1000])],
+)
+def test_an_axis_of_many_decades_has_few_marks_in_each(store, one, nine, marked):
     run = make_digits_run(RZ.specs[0])
-    reading = replace(run.reading, outputs=np.linspace(1, nine, 9, dtype=np.float32))
+    reading = replace(run.reading, outputs=np.linspace(one, nine, 9, dtype=np.float32))
     store.append([replace(run, reading=reading)])
     above = vega_lite(draw(RZ, store))["hconcat"][0]["vconcat"][0]
     marks = above["layer"][0]["encoding"]["y"]["axis"]["values"]

@@ -54,7 +54,7 @@ def test_runs_that_did_not_solve_it_are_left_out():
     expected = bound(runs.errors[[0, 1, 2, 4, 5, 7, 9]], 6)
     assert list(runs.thresholds(as_released=False).values()) == pytest.approx(expected)
     assert runs.note(as_released=True) == (
-        "Thresholds are made of 6 of 10 reference runs, seeds 0, 2, 4, 5, 7, 9. "
+        "Thresholds of products are made of 6 of 10 reference runs, seeds 0, 2, 4, 5, 7, 9. "
         "Of all of them seeds 3, 6, 8 did not solve it."
     )
 

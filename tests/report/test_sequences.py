@@ -124,9 +124,9 @@ def test_a_table_shows_thresholds_and_what_they_rest_on(referenced):
     part = PRODUCT.select(models=[NMU.model])
     page = render(summarize(referenced, part), part)
     assert "Threshold" in page
-    assert "Thresholds are made of 7 of 10 reference runs, seeds 0, 2, 4, 5, 6, 7, 9." in page
+    assert "Thresholds of products are made of 7 of 10 reference runs, seeds 0, 2, 4, 5, 6, 7, 9." in page
     every = render(summarize(referenced, part, criterion="corrected"), part)
-    assert "Thresholds are made of 10 of 10 reference runs" in every
+    assert "Thresholds of products are made of 10 of 10 reference runs" in every
 
 
 def test_every_published_point_has_its_verdict(referenced):

@@ -1,5 +1,7 @@
 """Chart of what networks read off digits, and of the weights with which they go on; see `figures` for the rest."""
 
+import math
+
 import altair as alt
 import pandas as pd
 
@@ -44,7 +46,7 @@ def _panel(frame: pd.DataFrame, unit: str, picked: alt.Parameter) -> alt.VConcat
         ],
     )
     digit = alt.X("at:O", title="Digit", scale=dict(domain=DIGITS), axis=dict(labelAngle=0))
-    ticks = _ticks(frame.loc[frame["kind"] == "digit", "value"].abs().max())
+    ticks = _ticks(frame.loc[frame["kind"] == "digit", "value"])
     axis = dict(values=ticks, labelExpr="format(datum.value, '~s')")  # of an axis as a whole it would have one prefix
     number = alt.Y("value:Q", title="Number read", scale=dict(type="symlog"), axis=axis)
     lines = base.transform_filter(alt.datum.kind == "digit").mark_line(strokeWidth=1.2, point=dict(size=14))
@@ -60,12 +62,13 @@ def _panel(frame: pd.DataFrame, unit: str, picked: alt.Parameter) -> alt.VConcat
             y=alt.Y("value:Q", title="Weight", axis=dict(tickCount=5)),
         )
     )
-    size = {"width": 200, "height": 160}
+    size = {"width": 165, "height": 160}
     return alt.vconcat(above.properties(**size, title=panel_title(unit)), below.properties(**size), spacing=10)
 
 
-def _ticks(largest: float) -> list[int]:
-    """Numbers to mark on an axis that reaches so far, fewer a decade where there are many decades."""
-    firsts = (1,) if largest > 1000 else (1, 2, 5)
+def _ticks(values: pd.Series) -> list[int]:
+    """Numbers to mark on an axis for such values, fewer a decade where there are many decades on both sides of 0."""
+    decades = sum(math.log10(max(end, 1)) for end in (values.max(), -values.min()))
+    firsts = (1,) if decades > 3 else (1, 2, 5)
     marks = [first * 10**power for power in range(8) for first in firsts]
     return [0, *marks, *(-mark for mark in marks)]

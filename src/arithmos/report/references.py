@@ -77,7 +77,9 @@ class Reference:
         """What the thresholds rest on, in a line."""
         used = self.used(as_released=as_released)
         failed = f" Of all of them {_listed(self.unsolved)} did not solve it." if self.unsolved else ""
-        return f"Thresholds are made of {len(used)} of {len(self.seeds)} reference runs, {_listed(used)}.{failed}"
+        what = {"mul": "products", "add": "sums"}[self.operation]
+        made = f"made of {len(used)} of {len(self.seeds)} reference runs, {_listed(used)}."
+        return f"Thresholds of {what} are {made}{failed}"
 
 
 def _listed(seeds: tuple[int, ...]) -> str:
