@@ -157,7 +157,7 @@ def test_another_way_to_multiply(referenced):
         referenced.append(make_digits_run(spec, seed, best_weights=np.array(own, np.float32)) for seed in range(10))
     frame = claims(referenced, ["mnist-another-way", "mnist-intended-way"])
     assert frame["verdict"].tolist() == ["holds", "holds"]
-    assert frame["numbers"][0] == "9 of 9 solved runs of NMU at 2"
+    assert frame["numbers"][0] == "9 of 9 solved runs of NMU at 2 without R_z"
     assert frame["numbers"][1].count("; 0 of ") == 1
 
 

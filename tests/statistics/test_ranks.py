@@ -1,4 +1,5 @@
 import math
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -8,18 +9,53 @@ from scipy import stats
 
 from arithmos import statistics
 
-values = st.lists(st.integers(0, 9), min_size=1, max_size=30)
+many = st.lists(st.integers(0, 9), min_size=26, max_size=40)
 
 
-@given(values, values)
-def test_one_pair_is_mann_whitney(x, y):
+def likelier(pairs):
+    """The share of all ways to deal each pair out, with which pairs of x and y are in order as often, or more."""
+
+    def ordered(x, y):
+        return sum((a < b) + 0.5 * (a == b) for a in x for b in y)
+
+    def dealt(x, y):
+        both = [*x, *y]
+        for chosen in combinations(range(len(both)), len(x)):
+            yield ordered([both[i] for i in chosen], [both[i] for i in range(len(both)) if i not in chosen])
+
+    found = sum(ordered(*pair) for pair in pairs)
+    ways = [sum(way) for way in product(*(list(dealt(*pair)) for pair in pairs))]
+    return sum(way >= found for way in ways) / len(ways)
+
+
+few = st.lists(st.integers(0, 3), min_size=1, max_size=4)
+
+
+@given(st.lists(st.tuples(few, few), min_size=1, max_size=2))
+def test_few_values_are_counted(pairs):
+    assert statistics.rank_sum(pairs)[1] == pytest.approx(likelier(pairs))
+
+
+@given(st.permutations(range(50)), st.integers(1, 49))
+def test_fifty_values_are_counted_as_by_mann_and_whitney(order, size):
+    x, y = order[:size], order[size:]
+    share, p = statistics.rank_sum([(x, y)])
+    expected = stats.mannwhitneyu(x, y, alternative="less", method="exact")
+    assert share == pytest.approx(1 - expected.statistic / (len(x) * len(y)))
+    assert p == pytest.approx(expected.pvalue)
+
+
+@given(many, many)
+def test_many_values_are_approximated_as_by_mann_and_whitney(x, y):
     share, p = statistics.rank_sum([(x, y)])
     expected = stats.mannwhitneyu(x, y, alternative="less", use_continuity=False, method="asymptotic")
     assert share == pytest.approx(1 - expected.statistic / (len(x) * len(y)))
-    if len({*x, *y}) > 1:
-        assert p == pytest.approx(expected.pvalue)
-    else:
-        assert p == 0.5
+    assert p == (pytest.approx(expected.pvalue) if len({*x, *y}) > 1 else 0.5)
+
+
+@pytest.mark.parametrize(("low", "high", "p"), [(4, 1, 1 / 5), (3, 3, 1 / 20), (8, 5, 1 / 1287)])
+def test_nothing_is_less_likely_than_two_samples_apart(low, high, p):
+    assert statistics.rank_sum([(range(low), range(low, low + high))]) == (1, pytest.approx(p))
 
 
 def test_pairs_are_compared_within_themselves():

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,7 +28,8 @@ def beyond(operation: str, model: str, *others: str) -> Test:
 
 def sides(cases: Cases, operation: str, model: str, at: float) -> tuple[Case, Case]:
     """A model with the regularizer of its inputs, and without."""
-    return cases(f"mnist-{operation}", model, at), cases(f"mnist-{operation}-no-rz", model, at)
+    one, other = cases(f"mnist-{operation}", model, at), cases(f"mnist-{operation}-no-rz", model, at)
+    return one, replace(other, label=f"{other.label} without R_z")
 
 
 def another_way(cases: Cases) -> Outcome:
@@ -61,7 +63,7 @@ def similar_rates(cases: Cases) -> Outcome:
 def other_solutions(cases: Cases) -> Outcome:
     """Solved runs of products are sparser with the regularizer."""
     pairs = [sides(cases, "product", model, TRAINED["product"]) for model in ("NMU", "NACMulNMU")]
-    return Outcome.all(sparser([(one, Case(f"{other.label} without R_z", other.runs))]) for one, other in pairs)
+    return Outcome.all(sparser([pair]) for pair in pairs)
 
 
 def reduced(cases: Cases, operation: str, model: str) -> Interval:
