@@ -128,7 +128,7 @@ def test_same_bits_on_one_thread_and_two(name):
 
 @pytest.mark.parametrize("name", ["NMU", "NALU"])
 def test_a_suspended_run_goes_on_to_the_same_bits(name, monkeypatch):
-    monkeypatch.setattr("arithmos.engines.watch.TELL_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.stopwatch.TELL_S", 0.0)
     spec, states, polls = _spec(name), {}, iter(range(1000))
     control = Control(
         stopped=lambda: next(polls) == 70, suspend=lambda spec, seed, state: states.__setitem__(seed, state)
@@ -143,7 +143,7 @@ def test_a_suspended_run_goes_on_to_the_same_bits(name, monkeypatch):
 
 
 def test_what_has_come_furthest_goes_first(monkeypatch):
-    monkeypatch.setattr("arithmos.engines.watch.TELL_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.stopwatch.TELL_S", 0.0)
     spec, states = _spec("NMU"), {}
 
     def begin(seed, step):
@@ -159,8 +159,8 @@ def test_what_has_come_furthest_goes_first(monkeypatch):
 
 
 def test_runs_whose_machine_is_lost_go_on_from_what_was_kept(monkeypatch):
-    monkeypatch.setattr("arithmos.engines.watch.TELL_S", 0.0)
-    monkeypatch.setattr("arithmos.engines.watch.KEEP_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.stopwatch.TELL_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.stopwatch.KEEP_S", 0.0)
     spec, states, polls = _spec("NMU"), {}, iter(range(1000))
 
     def lost():

@@ -22,7 +22,7 @@ from .batches import Batches
 from .contract import NO_CONTROL, STACK, Control, Floats, Job, Run, State
 from .digits import run as run_digits
 from .judge import Judge
-from .watch import Watch
+from .stopwatch import Stopwatch
 
 _EVALUATION_FLOATS = 2**24
 _SMALL = 2**20
@@ -168,7 +168,7 @@ class _Stack:
     def train(self) -> list[Run]:
         """Trains the stack to its end and returns its runs, or suspends them when the caller stops it."""
         spec = self.spec
-        watch = Watch(self.control, spec, len(self.seeds), step=self.step, elapsed_s=self.elapsed_s)
+        stopwatch = Stopwatch(self.control, spec, len(self.seeds), step=self.step, elapsed_s=self.elapsed_s)
         while self.step <= spec.iterations:
             x, t = self.batches.at(self.step)
             if self.step % spec.evaluate_every == 0:
@@ -176,14 +176,14 @@ class _Stack:
                 if self.judge.ended.all():
                     break
             self.advance(x, t)
-            if watch.look(self.step):
-                self.elapsed_s = watch.elapsed_s
+            if stopwatch.look(self.step):
+                self.elapsed_s = stopwatch.elapsed_s
                 self._suspend()
-                if watch.stopped:
+                if stopwatch.stopped:
                     return []
-        watch.end()
+        stopwatch.end()
         self.judge.ended |= np.isnan(self.flat()).any(axis=1)
-        return self.judge.runs(TorchEngine.name, self.flat(), watch.elapsed_s)
+        return self.judge.runs(TorchEngine.name, self.flat(), stopwatch.elapsed_s)
 
     def advance(self, x: Tensor, t: Tensor) -> None:
         """One iteration: gradient, Adam, projection."""

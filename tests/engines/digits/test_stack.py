@@ -188,7 +188,7 @@ def test_runs_of_all_models_come_to_their_end_together():
 
 
 def test_a_run_that_was_cut_goes_on_with_the_same_bits(monkeypatch):
-    monkeypatch.setattr("arithmos.engines.watch.TELL_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.stopwatch.TELL_S", 0.0)
     jobs = [Job(spec, (0,)) for spec in models("mul")[-3:]]
     whole = list(digits.run(jobs, Control(), CPU, stack=10))
     kept = {}
@@ -212,7 +212,7 @@ def test_a_run_that_was_cut_goes_on_with_the_same_bits(monkeypatch):
 
 
 def test_what_was_begun_goes_first(monkeypatch):
-    monkeypatch.setattr("arithmos.engines.watch.TELL_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.stopwatch.TELL_S", 0.0)
     job, kept, asked = Job(models("mul")[-1], (0, 1)), {}, iter(range(1000))
     control = Control(stopped=lambda: next(asked) > 2, suspend=lambda spec, seed, state: kept.update({seed: state}))
     assert not list(digits.run([Job(job.spec, (1,))], control, CPU))
@@ -222,8 +222,8 @@ def test_what_was_begun_goes_first(monkeypatch):
 
 def test_runs_whose_machine_is_lost_go_on_with_the_same_bits(monkeypatch, tmp_path):
     """States are kept along the way; what finishes leaves none."""
-    monkeypatch.setattr("arithmos.engines.watch.TELL_S", 0.0)
-    monkeypatch.setattr("arithmos.engines.watch.KEEP_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.stopwatch.TELL_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.stopwatch.KEEP_S", 0.0)
     jobs, store, asked = [Job(spec, (0,)) for spec in models("mul")[-3:]], Store(tmp_path), iter(range(1000))
     whole = list(digits.run(jobs, Control(), CPU, stack=10))
 
@@ -254,8 +254,8 @@ def test_runs_whose_machine_is_lost_go_on_with_the_same_bits(monkeypatch, tmp_pa
 
 
 def test_seconds_are_counted_once_however_often_states_are_kept(monkeypatch):
-    monkeypatch.setattr("arithmos.engines.watch.TELL_S", 0.0)
-    monkeypatch.setattr("arithmos.engines.watch.KEEP_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.stopwatch.TELL_S", 0.0)
+    monkeypatch.setattr("arithmos.engines.stopwatch.KEEP_S", 0.0)
     kept, begun = [], time.monotonic()
     job = Job(models("mul")[-1], (0,))
     [run] = digits.run([job], Control(suspend=lambda spec, seed, state: kept.append(state)), CPU)

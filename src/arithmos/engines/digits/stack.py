@@ -19,7 +19,7 @@ from ...spec import Spec
 from ...tasks import DigitSequences
 from ...training import SparsitySchedule
 from ..contract import Control, Floats, Run, State
-from ..watch import Watch
+from ..stopwatch import Stopwatch
 from .cells import Cells
 from .reader import Convolution, grouped, read
 from .records import Records
@@ -111,7 +111,7 @@ class Stack:
     def train(self) -> list[Run]:
         """Trains the stack to its end and returns its runs, or suspends them when the caller stops it."""
         spec, epoch = self.spec, self.training.iterations
-        watch = Watch(self.control, spec, len(self.runs), step=self.step, elapsed_s=self.elapsed_s)
+        stopwatch = Stopwatch(self.control, spec, len(self.runs), step=self.step, elapsed_s=self.elapsed_s)
         while self.step <= spec.iterations:
             if self.step % spec.evaluate_every == 0:
                 self.record()
@@ -122,14 +122,14 @@ class Stack:
                 torch.cuda.synchronize(self.device)
             elif self.device.type == "cuda":
                 continue
-            if watch.look(self.step):
-                self.elapsed_s = watch.elapsed_s
+            if stopwatch.look(self.step):
+                self.elapsed_s = stopwatch.elapsed_s
                 self._suspend()
-                if watch.stopped:
+                if stopwatch.stopped:
                     return []
-        watch.end()
+        stopwatch.end()
         self.records.ended |= self._broken()
-        share, cells = watch.elapsed_s / len(self.runs), self._cells()
+        share, cells = stopwatch.elapsed_s / len(self.runs), self._cells()
         return [self.records.finished(run, "torch", cells[run], share) for run in range(len(self.runs))]
 
     def _ahead(self) -> int:

@@ -10,7 +10,7 @@ KEEP_S = 600.0
 """So often states are kept of runs that go on: a stack may take days, and a machine may not last."""
 
 
-class Watch:
+class Stopwatch:
     """Goes with a stack of runs while it trains.
 
     Args:
