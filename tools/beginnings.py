@@ -5,8 +5,8 @@ at 0 for seed 0, where it begins at 0.33, and at 1 for seed 3, where it begins a
 did; all else, images and their order too, is as it was. 30,000 steps take about half an hour a run, and by then the
 regularizer of sparsity has shown where it draws them.
 
-`python tools/beginnings.py sums`: what becomes of the NAU on sums, with R_z and without, in 1,000 steps, which take
-about five minutes a run.
+`python tools/beginnings.py sums`: what becomes of NAU and NAC₊ on sums, with R_z and without, in 1,000 steps, which
+take about five minutes a run.
 """
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
@@ -44,25 +44,24 @@ def swapped(steps: int = 30_000) -> None:
 
 
 def sums(steps: int = 1000) -> None:
-    """The ten runs of the NAU on sums, with R_z and without, from where the published ones began."""
-    for name in ("mnist-sum", "mnist-sum-no-rz"):
-        spec = next(spec for spec in EXPERIMENTS[name].specs if spec.model.name == "NAU")
+    """The ten runs each of NAU and NAC₊ on sums, with R_z and without, from where the published ones began."""
+    for spec in EXPERIMENTS["mnist-rz"].select(operations=["add"]).specs:
         for seed in range(10):
-            follow(spec, seed, spec.network(seed), steps, f"{name}, seed {seed}")
+            follow(spec, seed, spec.network(seed), steps, f"{spec.model.label}, seed {seed}")
 
 
 def follow(spec: Spec, seed: int, network: nn.Sequential, steps: int, name: str) -> None:
     """Trains a run from the weights of a network, and prints those of its cell every thousand steps."""
     stack = Stack([(spec, seed)], torch.device("cpu"), NO_CONTROL)
-    [group] = stack.groups
-    [weight] = group.cells.parameters.values()
+    cell = [*stack.groups[0].cells.parameters.values()]
     with torch.no_grad():
-        for own, begin in zip([*stack.reader.values(), weight], network.parameters(), strict=True):
+        for own, begin in zip([*stack.reader.values(), *cell], network.parameters(), strict=True):
             own.copy_(begin)
-    print(f"{name}, step 0: {weight.flatten().tolist()}", flush=True)
-    while stack.step < steps:
-        stack.advance(1000)
-        print(f"{name}, step {stack.step}: {weight.flatten().tolist()}", flush=True)
+    for step in range(0, steps + 1, 1000):
+        if step:
+            stack.advance(1000)
+        nn.utils.vector_to_parameters(torch.cat([own.flatten() for own in cell]), network[1].parameters())
+        print(f"{name}, step {stack.step}: {network[1].unit.weights()['weight'].flatten().tolist()}", flush=True)
 
 
 if __name__ == "__main__":
