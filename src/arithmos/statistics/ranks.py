@@ -10,6 +10,9 @@ from scipy import special
 
 from .interval import sample
 
+Stratum = tuple[NDArray[np.float64], int]
+"""Ranks of a pair of samples, those of y last, and how many these are."""
+
 FEW = 50
 """Values of a pair up to which p is counted and not approximated."""
 
@@ -32,22 +35,21 @@ def rank_sum(pairs: Iterable[tuple[ArrayLike, ArrayLike]]) -> tuple[float, float
         (1.0, 0.004)
     """
     samples = [(sample(x), sample(y, "y")) for x, y in pairs]
-    samples = [(x, y) for x, y in samples if x.size and y.size]
-    if not samples:
+    strata = [(scipy.stats.rankdata(np.concatenate([x, y])), y.size) for x, y in samples if x.size and y.size]
+    if not strata:
         return math.nan, 1.0
-    ranks = [scipy.stats.rankdata(np.concatenate(pair)) for pair in samples]
-    counts = [(x.size, y.size) for x, y in samples]
-    total = sum(float(rank[m:].sum()) for rank, (m, _) in zip(ranks, counts, strict=True))
-    least = sum(n * (n + 1) / 2 for _, n in counts)
-    chance = _counted if max(rank.size for rank in ranks) <= FEW else _approximated
-    return (total - least) / sum(m * n for m, n in counts), chance(ranks, counts, total)
+    total = sum(float(ranks[-n:].sum()) for ranks, n in strata)
+    least = sum(n * (n + 1) / 2 for _, n in strata)
+    compared = sum((ranks.size - n) * n for ranks, n in strata)
+    chance = _counted if max(ranks.size for ranks, _ in strata) <= FEW else _approximated
+    return (total - least) / compared, chance(strata, total)
 
 
-def _counted(ranks: list[NDArray[np.float64]], counts: list[tuple[int, int]], total: float) -> float:
+def _counted(strata: list[Stratum], total: float) -> float:
     """Share of all ways to deal ranks out in which those of y add up to a total or more."""
     chances = np.ones(1)
-    for rank, (_, n) in zip(ranks, counts, strict=True):
-        doubled = np.rint(2 * rank).astype(int)  # of equal values they are halves
+    for ranks, n in strata:
+        doubled = np.rint(2 * ranks).astype(int)  # of equal values they are halves
         ways = np.zeros((n + 1, doubled.sum() + 1))  # to choose so many of them with such a sum
         ways[0, 0] = 1
         for value in doubled:
@@ -56,7 +58,8 @@ def _counted(ranks: list[NDArray[np.float64]], counts: list[tuple[int, int]], to
     return float(chances[round(2 * total) :].sum())
 
 
-def _approximated(ranks: list[NDArray[np.float64]], counts: list[tuple[int, int]], total: float) -> float:
-    mean = sum(n * (m + n + 1) / 2 for m, n in counts)
-    variance = sum(m * n * float(rank.var(ddof=1)) / (m + n) for rank, (m, n) in zip(ranks, counts, strict=True))
+def _approximated(strata: list[Stratum], total: float) -> float:
+    """The same, as if their sum were normally distributed."""
+    mean = sum(n * (ranks.size + 1) / 2 for ranks, n in strata)
+    variance = sum((ranks.size - n) * n * float(ranks.var(ddof=1)) / ranks.size for ranks, n in strata)
     return float(special.ndtr((mean - total) / math.sqrt(variance))) if variance else 0.5
