@@ -124,7 +124,7 @@ def inputs() -> alt.FacetChart:
     return two_judges(chosen, "inputs")
 
 
-def kicks(iterations: int = 1500, settled: int = 300) -> None:
+def kicks(iterations: int = 6000, settled: int = 1000) -> None:
     """How far from 0 and 1 Adam drives weights that begin as the formula, by its rate and by the kind of numbers."""
     specs = [spec for spec in EXPERIMENTS["input-size"].specs if spec.model.name == "NMU"]
     ways = [(1e-3, torch.float32), (1e-4, torch.float32), (1e-3, torch.float64)]
@@ -185,19 +185,19 @@ def initialization() -> alt.LayerChart:
 
 def digits() -> alt.HConcatChart:
     """What R_z does to the numbers that cells multiply or add, and to their weights."""
-    whole = EXPERIMENTS["mnist-rz"]
-    made = set(STORE.load(specs=whole.specs, columns=["spec_id"])["spec_id"])
-    experiment = replace(whole, specs=tuple(spec for spec in whole.specs if spec.id in made))
+    experiment = EXPERIMENTS["mnist-rz"]
     return read(readings(STORE, experiment), experiment)
 
 
 def beginnings() -> alt.VConcatChart:
     """Without R_z the weight that a cell begins with settles how it multiplies, and how it adds."""
     frame = image_weights(units := ["NMU", "NAC•,NMU", "NAC•,σ", "NAC•", "NAU", "NAC₊"])
-    for (unit, label, begun), part in frame.sort_values("first").groupby(["unit", "label", "begun"], sort=False):
+    for (unit, label, begun), part in frame.groupby(["unit", "label", "begun"], sort=False):
         for when in ("first", "last"):
-            print(f"{unit} {label}, {begun}, weight of the image at {when}: {part[when].round(4).tolist()}")
-    scale, axis = alt.Scale(domain=[-1, 1], nice=False), alt.Axis(values=[-1, -0.5, 0, 0.5, 1])
+            values = part.sort_values("first")[when].round(4).tolist()
+            print(f"{unit} {label}, {begun}, weight of the image at {when}: {values}")
+    scale = alt.Scale(domain=[-1, 1], nice=False)
+    axis = alt.Axis(values=[-1, -0.5, 0, 0.5, 1], format="~g")
     below = legend(COLORS)
     points = alt.Chart().mark_point(size=50, strokeWidth=1.5).properties(width=150, height=150)
     points = points.encode(
@@ -248,18 +248,21 @@ def long_products() -> None:
 
 
 def long_sums() -> None:
-    """Short sums ask how far from its digit an image is read, long ones how far off images are on average."""
-    specs = {"the reference": EXPERIMENTS["mnist-reference"].select(operations=["add"]).specs[0]}
-    for name in SEQUENCES["add"]:
-        specs |= {f"{name}, {spec.model.label}": spec for spec in EXPERIMENTS[name].specs if spec.model.name == "NAU"}
-    for name, spec in specs.items():
-        runs = STORE.load(specs=[spec], columns=["best_weights", "digit_outputs"])
-        weights = [weights[0] if len(weights) else 1.0 for weights in runs["best_weights"]]
-        off = np.stack(runs["digit_outputs"]) * np.array(weights)[:, None] - spec.task.digits
-        cells = by_length(STORE, [spec], len(runs), as_released=True)
-        ratios = {at: cells[spec.id, at].test / cells[spec.id, at].threshold for at in spec.task.test_lengths}
-        print(f"{name}: how far off a digit is on average, and test errors of each length, in thresholds")
-        print(pd.DataFrame({"seed": runs["seed"], "off": off.mean(1), **ratios}).round(3).to_string(index=False))
+    """Short sums ask how far from its digit an image is read, long ones how far off images are on average.
+
+    A weight of the state that is not 1 loses of a sum at every step.
+    """
+    for name in ("mnist-reference", "mnist-rz"):
+        for spec in EXPERIMENTS[name].select(operations=["add"]).specs:
+            runs = STORE.load(specs=[spec], columns=["best_weights", "digit_outputs"])
+            weights = np.stack([weights if len(weights) else (1, 1) for weights in runs["best_weights"]])
+            off = np.stack(runs["digit_outputs"]) * weights[:, :1] - spec.task.digits
+            cells = by_length(STORE, [spec], len(runs), as_released=True)
+            ratios = {at: cells[spec.id, at].test / cells[spec.id, at].threshold for at in spec.task.test_lengths}
+            table = pd.DataFrame({"seed": runs["seed"], "state": weights[:, 1], "off": off.mean(1), **ratios})
+            print(f"{spec.model.label}: weight of the state, how far off a digit is on average,")
+            print("and test errors of each length, in thresholds")
+            print(table.to_string(index=False, float_format="{:.4g}".format))
 
 
 def references_left_out() -> None:
