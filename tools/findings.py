@@ -250,18 +250,24 @@ def long_products() -> None:
 def long_sums() -> None:
     """Short sums ask how far from its digit an image is read, long ones how far off images are on average.
 
-    A weight of the state that is not 1 loses of a sum at every step.
+    A weight of the state that is not 1 loses of a sum at every step; who adds late has less time to read well.
     """
+    columns = ["best_weights", "digit_outputs", "best_validation", "curve_step", "curve_validation"]
     for name in ("mnist-reference", "mnist-rz"):
         for spec in EXPERIMENTS[name].select(operations=["add"]).specs:
-            runs = STORE.load(specs=[spec], columns=["best_weights", "digit_outputs"])
+            runs = STORE.load(specs=[spec], columns=columns)
             weights = np.stack([weights if len(weights) else (1, 1) for weights in runs["best_weights"]])
             off = np.stack(runs["digit_outputs"]) * weights[:, :1] - spec.task.digits
+            curves = zip(runs["curve_step"], runs["curve_validation"], strict=True)
+            found = [next((step for step, error in zip(*curve, strict=True) if error < 5), None) for curve in curves]
             cells = by_length(STORE, [spec], len(runs), as_released=True)
             ratios = {at: cells[spec.id, at].test / cells[spec.id, at].threshold for at in spec.task.test_lengths}
-            table = pd.DataFrame({"seed": runs["seed"], "state": weights[:, 1], "off": off.mean(1), **ratios})
-            print(f"{spec.model.label}: weight of the state, how far off a digit is on average,")
-            print("and test errors of each length, in thresholds")
+            about = {"state": weights[:, 1], "below 5": found, "least": runs["best_validation"], "off": off.mean(1)}
+            print(
+                f"{spec.model.label}: weight of the state, first step with a validation error below 5, the least one,"
+            )
+            print("how far off a digit is on average, and test errors of each length, in thresholds")
+            table = pd.DataFrame({"seed": runs["seed"], **about, **ratios})
             print(table.to_string(index=False, float_format="{:.4g}".format))
 
 
