@@ -1,6 +1,9 @@
 import dataclasses
 import json
 import linecache
+import pickle
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arithmos.nn import NAU, UNITS, Clamp
-from arithmos.spec import MODELS, Adam, Layer, Model, Spec, as_unit, load_unit, model
+from arithmos.spec import MODELS, Adam, Layer, Model, Spec, as_unit, model
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic, DigitSequences, Rows
 from arithmos.training import SparsitySchedule
 
@@ -146,12 +149,51 @@ def test_a_users_file_is_known_by_its_digest_not_its_place(tmp_path):
     torch.testing.assert_close(specs[0].network(5)[1].weight, specs[1].network(5)[1].weight)
     assert not torch.equal(specs[0].network(5)[1].weight, specs[0].network(6)[1].weight)
     paths[1].write_text(OWN + "\n\n")
-    load_unit.cache_clear()
     assert dataclasses.replace(SPEC, model=model(f"NAU>{paths[1]}:Mine")).id != specs[0].id
     with pytest.raises(ValueError, match=r"'Missing' is no nn.Module class or Unit .*it has \['Mine'\]"):
         model(f"NAU>{paths[0]}:Missing")
     with pytest.raises(FileNotFoundError, match="there is no file"):
         model(f"NAU>{tmp_path}/none.py:Mine")
+
+
+WIDE = """
+import torch
+
+
+class Wide(torch.nn.Linear):
+    width = 1
+"""
+
+
+def test_an_edited_file_is_another_unit(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(WIDE)
+    before = Layer("own.py:Wide")
+    Path("own.py").write_text(WIDE.replace("1", "2"))  # as long as it was, and within the same second
+    after = Layer("own.py:Wide")
+    assert [layer.build(1, 1).width for layer in (before, after)] == [1, 2]
+    Path("own.py").write_text(WIDE)
+    assert before.version == Layer("own.py:Wide").version != after.version
+
+
+def test_files_of_one_name_in_two_folders(tmp_path, monkeypatch):
+    widths = []
+    for place in ("1", "2"):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        Path("own.py").write_text(WIDE.replace("1", place))
+        widths.append(Layer("own.py:Wide").build(1, 1).width)
+    assert widths == [1, 2]
+
+
+def test_a_layer_travels_without_the_users_file(tmp_path):
+    (tmp_path / "own.py").write_text(WIDE)
+    layer = Layer(f"{tmp_path}/own.py:Wide")
+    packed = pickle.dumps(layer)
+    (tmp_path / "own.py").unlink()
+    assert pickle.loads(packed) == layer
+    assert b"arithmos_user" not in packed
 
 
 def test_a_unit_in_a_cell_is_known_by_the_cell():

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import torch
@@ -29,6 +30,9 @@ from .tasks import DigitSequences, Observations, Rows, Task
 from .training import SparsitySchedule
 
 NO_SCHEDULE = SparsitySchedule(0.0, 0, 1)
+
+LOADED = "__arithmos_loaded__"
+"""Where the module of a user's file has the text that it was made from."""
 
 _GLOBAL_GENERATOR = threading.Lock()
 """Torch's own, of which there is one for all threads."""
@@ -52,12 +56,16 @@ class Layer:
             _ = self.record  # what is not there is an error here, not in the middle of a campaign
         object.__setattr__(self, "options", checked(self.unit, self.options))
 
-    @property
+    @cached_property
     def record(self) -> Unit:
-        """The unit's record."""
+        """The unit's record; of a user's file, as it was when the layer was made."""
         if isinstance(self.unit, Unit):
             return self.unit
         return load_unit(self.unit) if ":" in self.unit else CELLS[self.unit]
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs, which may not have the user's file."""
+        return {"unit": self.unit, "options": self.options}
 
     @property
     def name(self) -> str:
@@ -86,6 +94,9 @@ class Layer:
 
 def source(unit: Unit) -> str:
     """The file, or cell of a notebook, in which a user's unit is written: whole, for a class may call on neighbours."""
+    module = sys.modules.get(unit.module.__module__)
+    if isinstance(loaded := getattr(module, LOADED, None), str):
+        return loaded
     try:
         return Path(inspect.getfile(unit.module)).read_text()
     except (OSError, TypeError):  # no file: in a notebook a class does not know its cell, but its functions do
@@ -95,20 +106,13 @@ def source(unit: Unit) -> str:
     raise ValueError(f"unit {unit.name!r}: its source, by which runs are known, is not found; write it into a file")
 
 
-@lru_cache(maxsize=32)
 def load_unit(name: str) -> Unit:
     """A unit from a user's file: `path/to/file.py:Class`, or `:record` for a `Unit` with parts of its own."""
     path, _, attribute = name.rpartition(":")
     if not Path(path).is_file():
         raise FileNotFoundError(f"unit {name!r}: there is no file {path!r}")
-    digest = hashlib.blake2b(str(Path(path).resolve()).encode(), digest_size=4).hexdigest()
-    module_spec = importlib.util.spec_from_file_location(f"arithmos_user_{digest}", path)
-    if module_spec is None or module_spec.loader is None:
-        raise ValueError(f"unit {name!r}: {path!r} is not a Python file")
-    module = importlib.util.module_from_spec(module_spec)
-    sys.modules[module.__name__] = module  # where inspect and pickle look for its classes
     try:
-        module_spec.loader.exec_module(module)
+        module = _module(Path(path).resolve(), Path(path).read_text(encoding="utf-8"))
     except (Exception, SystemExit) as error:
         raise ValueError(f"unit {name!r}: {path!r} does not load: {type(error).__name__}: {error}") from error
     found = getattr(module, attribute, None)
@@ -118,6 +122,20 @@ def load_unit(name: str) -> Unit:
         return dataclasses.replace(as_unit(found), name=name)
     classes = [key for key, value in vars(module).items() if isinstance(value, type | Unit)]
     raise ValueError(f"unit {name!r}: {attribute!r} is no nn.Module class or Unit of {path!r}; it has {classes}")
+
+
+@lru_cache(maxsize=32)
+def _module(path: Path, text: str) -> ModuleType:
+    """A user's file as a module. One that was edited is another: its runs are known by the text that made them."""
+    digest = hashlib.blake2b(f"{path}\0{text}".encode(), digest_size=8).hexdigest()
+    module_spec = importlib.util.spec_from_file_location(f"arithmos_user_{digest}", path)
+    if module_spec is None:
+        raise ImportError("it is not a Python file")
+    module = importlib.util.module_from_spec(module_spec)
+    setattr(module, LOADED, text)
+    sys.modules[module.__name__] = module  # where inspect and pickle look for its classes
+    exec(compile(text, path, "exec"), vars(module))
+    return module
 
 
 def as_unit(unit: Unit | type[nn.Module]) -> Unit:

@@ -17,7 +17,6 @@ from arithmos.experiments.files.schema import TABLES
 from arithmos.experiments.files.write import written
 from arithmos.nn import CELLS
 from arithmos.regression.table import read_columns
-from arithmos.spec import load_unit
 from arithmos.tasks import Rows
 
 from . import named
@@ -124,7 +123,6 @@ def unit_file(rng: random.Random, folder: Path) -> str:
     path = folder / "own.py"
     path.write_bytes((IMPORTS + broken_text(rng, UNIT)).encode("utf-8", "surrogateescape"))
     name = f"NAU>{path}:Own"
-    load_unit.cache_clear()
     try:
         [part] = bench.select(["table-1"], models=[name])
     except (ValueError, KeyError) as error:

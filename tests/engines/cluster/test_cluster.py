@@ -17,6 +17,7 @@ from distributed.protocol.pickle import dumps
 from tests.engines.cuda.shim import HOPPER
 from tests.factories import make_run, make_spec, make_state
 from tests.test_bench import EXPERIMENT, SPECS
+from tests.test_cli import OWN_UNIT
 from torch import nn
 
 from arithmos import bench
@@ -218,6 +219,15 @@ def test_a_class_of_this_process_is_refused(scheduler, store):
     model = Model("own", (Layer("NAU"), Layer(as_unit(Own))))
     own = Experiment(name="own", item="", title="", specs=(dataclasses.replace(SPECS[0], model=model),), seeds=1)
     with pytest.raises(Refused, match=r"cannot be sent the class Own; name it by its file, as 'path/to/file.py:Own'"):
+        bench.run([own], store=store, dask=scheduler)
+
+
+def test_a_file_that_was_edited_since_is_refused(scheduler, store, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(OWN_UNIT)
+    own = Experiment(name="own", item="", title="", specs=(make_spec(model=f"NAU>{file}:Own"),), seeds=1)
+    file.write_text(f"{OWN_UNIT}\n")
+    with pytest.raises(Refused, match=r"own.py is not what it was when its unit was named; name it again"):
         bench.run([own], store=store, dask=scheduler)
 
 

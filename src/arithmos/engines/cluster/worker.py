@@ -182,7 +182,7 @@ def files_of(spec: Spec) -> dict[str, str]:
     """Source of the user's own units in a spec, by path.
 
     Raises:
-        Refused: a unit is a class of this process, of which a worker could know nothing.
+        Refused: a unit is a class of this process, of which a worker could know nothing; or its file is another now.
     """
     from ...nn import CELLS
 
@@ -191,7 +191,9 @@ def files_of(spec: Spec) -> dict[str, str]:
         if isinstance(layer.unit, str):
             path, colon, _ = layer.unit.rpartition(":")
             if colon:
-                files[path] = Path(path).read_text()
+                if Layer(layer.unit).version != layer.version:
+                    raise Refused(f"{path} is not what it was when its unit was named; name it again")
+                files[path] = Path(path).read_text(encoding="utf-8")
         elif CELLS.get(layer.unit.name) != layer.unit:
             name = layer.unit.name
             raise Refused(f"a worker cannot be sent the class {name}; name it by its file, as 'path/to/file.py:{name}'")
@@ -221,5 +223,5 @@ def _unit_here(layer: Layer, files: dict[str, str]) -> Any:
 @lru_cache(maxsize=32)
 def _written(name: str, source: str) -> Path:
     path = Path(tempfile.mkdtemp(dir=get_worker().local_directory)) / name
-    path.write_text(source)
+    path.write_text(source, encoding="utf-8")
     return path
