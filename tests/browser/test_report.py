@@ -159,14 +159,15 @@ def test_downloads(desk, kind):
     assert "verdict" in rows[0]
 
 
-def test_printing_shows_all(desk):
-    assert not desk.locator("#subset table").is_visible()
-    desk.evaluate("dispatchEvent(new Event('beforeprint'))")
-    desk.wait_for_function("[...document.querySelectorAll('[data-chart]')].every(holder => holder.view)")
-    desk.emulate_media(media="print")
-    assert desk.locator("details:not([open])").count() == 0
-    assert desk.locator("nav").is_hidden()
-    assert desk.locator("#subset table").is_visible()
+def test_printing_shows_all(visit):
+    page = visit()
+    assert not page.locator("#subset table").is_visible()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_function("[...document.querySelectorAll('[data-chart]')].every(holder => holder.view)")
+    page.emulate_media(media="print")
+    assert page.locator("details:not([open])").count() == 0
+    assert page.locator("nav").is_hidden()
+    assert page.locator("#subset table").is_visible()
 
 
 @pytest.mark.parametrize(("name", "viewport", "scheme"), [("desktop", DESKTOP, "light"), ("phone", PHONE, "dark")])
