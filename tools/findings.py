@@ -263,9 +263,7 @@ def long_sums() -> None:
             cells = by_length(STORE, [spec], len(runs), as_released=True)
             ratios = {at: cells[spec.id, at].test / cells[spec.id, at].threshold for at in spec.task.test_lengths}
             about = {"state": weights[:, 1], "below 5": found, "least": runs["best_validation"], "off": off.mean(1)}
-            print(
-                f"{spec.model.label}: weight of the state, first step with a validation error below 5, the least one,"
-            )
+            print(f"{spec.model.label}: weight of the state, first validation error below 5, least validation error,")
             print("how far off a digit is on average, and test errors of each length, in thresholds")
             table = pd.DataFrame({"seed": runs["seed"], **about, **ratios})
             print(table.to_string(index=False, float_format="{:.4g}".format))
