@@ -18,7 +18,7 @@ test-slow: $(STAMP)
 	$(BIN)/pytest -o faulthandler_timeout=10800 -m "slow and not gpu"
 
 golden: $(STAMP)
-	$(BIN)/pytest -q --golden tests/experiments tests/report tests/browser tests/test_cli.py
+	$(BIN)/pytest -q --golden tests/papers tests/report tests/browser tests/test_cli.py
 
 examples: $(STAMP)
 	for name in $(basename $(notdir $(wildcard examples/*.py))); do \

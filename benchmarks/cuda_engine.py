@@ -26,7 +26,7 @@ from arithmos.engines.cuda.device import Gpu
 from arithmos.engines.cuda.group import Group
 from arithmos.engines.cuda.plan import make_plan
 from arithmos.engines.torch import TorchEngine
-from arithmos.experiments import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS
 from arithmos.spec import MODELS, Spec
 from arithmos.tasks import Arithmetic, Rows
 

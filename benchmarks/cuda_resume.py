@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from arithmos.engines import Engines, Job
-from arithmos.experiments import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS
 from arithmos.store import Store
 from arithmos.store._schema import COLUMNS
 

@@ -370,8 +370,8 @@ def text(tally: Tally, seen: dict[str, int]) -> str:
 def draw(tally: Tally, path: Path) -> None:
     import altair as alt
 
-    from arithmos.report.draw import save
-    from arithmos.report.style import BLUE, GOLD, GRAY, GREEN, RED, styled
+    from arithmos.report.charts.draw import save
+    from arithmos.report.charts.style import BLUE, GOLD, GRAY, GREEN, RED, styled
 
     frame = pd.DataFrame(tally.events)
     kinds, colors = [*SHARES, "complete"], [BLUE, RED, GOLD, GRAY, GREEN]

@@ -28,7 +28,7 @@ from arithmos.engines.digits import fused as kernels
 from arithmos.engines.digits.reader import grouped, read, unfolded
 from arithmos.engines.digits.sequences import pixels
 from arithmos.engines.digits.stack import Stack
-from arithmos.experiments import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS
 
 DEVICE = torch.device("cuda")
 GRAPH = True

@@ -23,7 +23,7 @@ import numpy as np
 
 from arithmos import bench
 from arithmos.engines.cpu import CpuEngine
-from arithmos.experiments import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS
 from arithmos.store import Store
 
 HERE = Path(__file__).parent
@@ -110,8 +110,8 @@ def draw(samples: list[Sample], path: Path) -> None:
     import altair as alt
     import pandas as pd
 
-    from arithmos.report.draw import save
-    from arithmos.report.style import BLUE, GRAY, styled
+    from arithmos.report.charts.draw import save
+    from arithmos.report.charts.style import BLUE, GRAY, styled
 
     frame = pd.DataFrame(samples, columns=["minutes", "mb", "runs", "work"])
     base = alt.Chart(frame).encode(alt.X("minutes:Q", title="minutes"))

@@ -7,7 +7,7 @@ import pandas as pd
 
 from arithmos.regression.from_csv import Fit, fit_csv
 from arithmos.regression.picture import draw
-from arithmos.report.draw import save
+from arithmos.report.charts.draw import save
 
 
 def make(path: Path) -> None:

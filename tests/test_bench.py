@@ -9,7 +9,7 @@ from torch import nn
 
 from arithmos import bench
 from arithmos.engines import ENGINES, Engines, Refused
-from arithmos.experiments import EXPERIMENTS, FIGURES, Experiment
+from arithmos.papers import EXPERIMENTS, FIGURES, Experiment
 from arithmos.spec import MODELS, Layer, Model, as_unit
 from arithmos.store import Store
 

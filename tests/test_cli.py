@@ -13,7 +13,7 @@ from tests.factories import make_run
 from arithmos import __version__, bench
 from arithmos.cli import main
 from arithmos.engines import ENGINES
-from arithmos.experiments import EXPERIMENTS, FIGURES
+from arithmos.papers import EXPERIMENTS, FIGURES
 from arithmos.store import Store
 
 OWN_UNIT = """
@@ -307,7 +307,7 @@ def test_figure():
 
 def test_figure_without_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "altair", None)
-    monkeypatch.delitem(sys.modules, "arithmos.report.draw", raising=False)
+    monkeypatch.delitem(sys.modules, "arithmos.report.charts.draw", raising=False)
     assert "altair is not installed; install arithmos[report]" in complaint("figure", "table-1", status=2)
 
 

@@ -5,8 +5,8 @@ from click.testing import CliRunner
 from tests.factories import make_run
 
 from arithmos.cli import main
-from arithmos.experiments import EXPERIMENTS
-from arithmos.report.madsen2020 import CLAIMS
+from arithmos.papers import EXPERIMENTS
+from arithmos.papers.madsen2020.claims import CLAIMS
 from arithmos.store import Store
 
 

@@ -19,8 +19,8 @@ from arithmos.cli import main
 from arithmos.export import save as export
 from arithmos.nn import NAU
 from arithmos.regression import from_csv, picture
-from arithmos.report import html
-from arithmos.report.draw import SUFFIXES, save
+from arithmos.report.charts.draw import SUFFIXES, save
+from arithmos.report.page import html
 from arithmos.store import Store
 
 OLD = b"what was there before"

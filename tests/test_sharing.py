@@ -13,7 +13,7 @@ from arithmos import bench
 from arithmos.bench import _sharing as sharing
 from arithmos.bench._sharing import Others, arrange
 from arithmos.engines import ENGINES, Job
-from arithmos.experiments import Experiment
+from arithmos.papers import Experiment
 from arithmos.store import Store
 
 ROOT = Path(__file__).parents[1]

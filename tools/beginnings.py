@@ -16,7 +16,7 @@ from torch import nn
 
 from arithmos.engines.contract import NO_CONTROL
 from arithmos.engines.digits.stack import Stack
-from arithmos.experiments import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS
 from arithmos.spec import Spec
 
 SWAPPED = {0: 0.65, 3: 0.33}

@@ -11,16 +11,17 @@ import torch
 from beginnings import drawn_once
 from torch import nn
 
-from arithmos import constrain, published, sparsity_error, sparsity_loss
-from arithmos.experiments import EXPERIMENTS
-from arithmos.report.digit_figures import COLORS, read
-from arithmos.report.draw import save
-from arithmos.report.judged import Judged, judged
-from arithmos.report.marks import color, legend, shape
-from arithmos.report.readings import SIDES, readings
-from arithmos.report.references import problem, references
-from arithmos.report.sequences import by_length
-from arithmos.report.style import styled
+from arithmos import constrain, sparsity_error, sparsity_loss
+from arithmos.judging.cells import Judged, judged
+from arithmos.judging.readings import SIDES, readings
+from arithmos.judging.references import problem, references
+from arithmos.judging.sequences import by_length
+from arithmos.papers import EXPERIMENTS
+from arithmos.papers.madsen2020 import published
+from arithmos.report.charts.digits import COLORS, read
+from arithmos.report.charts.draw import save
+from arithmos.report.charts.marks import color, legend, shape
+from arithmos.report.charts.style import styled
 from arithmos.spec import Spec
 from arithmos.statistics import Interval, rate_difference, upper_mean, wilson
 from arithmos.store import Store

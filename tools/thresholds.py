@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from arithmos.experiments import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS
 from arithmos.tasks import Arithmetic
 from arithmos.tasks.threshold import SAMPLES, key, simulate
 

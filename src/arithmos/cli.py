@@ -14,13 +14,14 @@ from ._click import INTERRUPTED, Program, asked, complain, extra, names, seconds
 from .data import fetch_mnist
 from .data import mnist as read_mnist
 from .engines import ENGINES, Engines
-from .experiments import FIGURES, SUFFIX, Experiment, Surface, to_toml
+from .papers import FIGURES, SUFFIX, Experiment, Surface, to_toml
 from .progress import Downloads, Watch, duration
 from .report import claims as decide_claims
-from .report import judges, listing, render, render_claims, render_judges, render_verdicts, summarize, verdicts
-from .report.formula import formula_page
-from .report.grid import FORMATS
-from .report.run import run_page, spec_page
+from .report import judges, render, render_claims, render_judges, render_verdicts, summarize, verdicts
+from .report.page.formula import formula_page
+from .report.page.run import run_page, spec_page
+from .report.tables import listing
+from .report.tables.grid import FORMATS
 from .spec import MODELS
 from .store import PACKED_BYTES, PACKED_FILES, Store
 
@@ -236,7 +237,7 @@ def figure(
     Figures that need no runs, such as loss-surface, are drawn too.
     """
     with extra("report"):
-        from .report.draw import draw, save
+        from .report.charts.draw import draw, save
     with asked():
         item = None if name.endswith(SUFFIX) else FIGURES[name]
         stem = Path(name).stem if item is None else name
@@ -308,7 +309,7 @@ def report(output: Path, criterion: Any, store: Path) -> None:
     Verdicts and claims come first, single runs last. The file opens from disk and fetches nothing.
     """
     with extra("report"):
-        from .report.html import write
+        from .report.page.html import write
     click.echo(write(output, Store(store), criterion=criterion))
 
 
@@ -334,7 +335,7 @@ def fit(file: Path, target: Sequence[str], output: Path | None, **options: Any) 
         from .regression.from_csv import fit_csv
     with extra("report"):
         from .regression.picture import draw
-        from .report.draw import check_path, save
+        from .report.charts.draw import check_path, save
     with asked():
         picture = check_path(output or Path(f"{file.stem}-fit.html"))
         found = fit_csv(file, target, verbose=1, **fit_options(**options))

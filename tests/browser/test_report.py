@@ -9,11 +9,11 @@ import pytest
 from tests.factories import make_run, make_spec
 
 from arithmos import bench
-from arithmos.experiments import EXPERIMENTS, SURFACES
+from arithmos.papers import EXPERIMENTS, SURFACES
 from arithmos.store import Store
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-html = pytest.importorskip("arithmos.report.html", reason="the extra report is not installed")
+html = pytest.importorskip("arithmos.report.page.html", reason="the extra report is not installed")
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 

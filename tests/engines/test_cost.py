@@ -5,7 +5,7 @@ import pytest
 
 from arithmos.engines import ENGINES
 from arithmos.engines.cost import PACES, Clock, weights
-from arithmos.experiments import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS
 from arithmos.spec import MODELS, Spec
 from arithmos.tasks import Arithmetic
 

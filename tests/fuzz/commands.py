@@ -16,7 +16,7 @@ from tests.factories import make_run
 from arithmos import bench
 from arithmos.cli import main
 from arithmos.engines import Engines
-from arithmos.experiments import EXPERIMENTS, FIGURES, Experiment
+from arithmos.papers import EXPERIMENTS, FIGURES, Experiment
 from arithmos.spec import MODELS
 from arithmos.store import Store
 from arithmos.tasks import OPERATIONS
@@ -47,7 +47,7 @@ def command_line(rng: random.Random, folder: Path) -> str:
     arguments = line(rng)
     prepare(rng, folder)
     before = files(folder)
-    stubs = (patch("arithmos.cli.bench.run", planned), patch("arithmos.report.html.page", lambda *_, **__: "<p>"))
+    stubs = (patch("arithmos.cli.bench.run", planned), patch("arithmos.report.page.html.page", lambda *_, **__: "<p>"))
     with chdir(folder), stubs[0], stubs[1], warnings.catch_warnings():
         warnings.simplefilter("always")
         done = CliRunner().invoke(main, arguments, catch_exceptions=False)

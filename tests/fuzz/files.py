@@ -12,10 +12,10 @@ from tests.digits import idx
 
 from arithmos import bench
 from arithmos.data import BadFile, read_idx
-from arithmos.experiments import EXPERIMENTS, load, to_toml
-from arithmos.experiments.files.schema import TABLES
-from arithmos.experiments.files.write import written
 from arithmos.nn import CELLS
+from arithmos.papers import EXPERIMENTS, load, to_toml
+from arithmos.papers.files.schema import TABLES
+from arithmos.papers.files.write import written
 from arithmos.regression.table import read_columns
 from arithmos.tasks import Rows
 

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from tests.factories import make_run, make_runs, make_spec, make_state
 
 from arithmos.cli import main
-from arithmos.experiments import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS
 from arithmos.report import summarize, verdicts
-from arithmos.report.made import made, others
-from arithmos.report.samples import samples
+from arithmos.report.page.provenance import made, others
+from arithmos.report.page.samples import samples
 from arithmos.store import COLUMNS, Store, _part
 from arithmos.store._part import NewerError
 from arithmos.store._schema import RUNS, STATES, row_of_state, table_of_runs

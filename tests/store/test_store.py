@@ -14,7 +14,7 @@ from tests.factories import make_digits_run, make_run, make_runs, make_spec, mak
 
 from arithmos import __version__
 from arithmos.engines.contract import Curve, Run
-from arithmos.experiments import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS
 from arithmos.store import COLUMNS, HEAVY, KEY, Store, _migrations, _schema
 from arithmos.tasks import TEN_PARAMETERS, Rows
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from tests.factories import make_digits_run, make_run, make_runs, make_spec
 
-from arithmos.experiments import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS
 from arithmos.store import COLUMNS, HEAVY, Store, _migrations, _part, _schema
 from arithmos.store._schema import CURVE
 from arithmos.tasks import TEN_PARAMETERS, Rows

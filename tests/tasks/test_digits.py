@@ -5,8 +5,8 @@ import pytest
 from tests.factories import make_digits
 
 from arithmos import philox
-from arithmos.experiments import EXPERIMENTS
-from arithmos.experiments.mnist import PRODUCT, SUM
+from arithmos.papers import EXPERIMENTS
+from arithmos.papers.madsen2020.digits import PRODUCT, SUM
 from arithmos.spec import InputRegularizer, Spec, model
 from arithmos.tasks import DigitSequences
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arithmos.experiments import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic, threshold
 from arithmos.tasks.threshold import _known, key, simulate
 

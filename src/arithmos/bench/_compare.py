@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from ..experiments import Experiment
 from ..nn._unit import Unit
+from ..papers import Experiment
 from ..spec import MODELS, Layer, Spec, as_unit
 from ..store import Store
 from ..tasks import Arithmetic
@@ -43,7 +43,7 @@ def compare(
         store: as in `run`.
         progress: as in `run`.
     """
-    from ..report.summary import summarize
+    from ..report.tables.summary import summarize
 
     own = as_unit(unit)
     name = f"{first}>{own.name}"

@@ -9,9 +9,9 @@ import torch
 
 from ..engines import ENGINES, Engine, Engines, Job
 from ..engines.cost import Clock
-from ..experiments import EXPERIMENTS, SUFFIX, SURFACES, Experiment, load
-from ..experiments.mnist import own_cell
 from ..nn import CELLS
+from ..papers import EXPERIMENTS, SUFFIX, SURFACES, Experiment, load
+from ..papers.madsen2020.digits import own_cell
 from ..spec import Model, Spec, model
 from ..store import Store
 from ..tasks import TEN_PARAMETERS, DigitSequences

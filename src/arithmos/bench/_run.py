@@ -16,7 +16,7 @@ from .._memory import check_curve
 from ..engines import Control, Engines, Run
 from ..engines.contract import State
 from ..engines.cost import Clock
-from ..experiments import Experiment
+from ..papers import Experiment
 from ..spec import Model, Spec
 from ..store import Store
 from ._plan import clock, plan, select

@@ -2,7 +2,7 @@
 
 import altair as alt
 
-from ..report.style import BLUE, GRAY, INK, ORANGE, styled
+from ..report.charts.style import BLUE, GRAY, INK, ORANGE, styled
 from .from_csv import Fit
 
 MOST_POINTS = 2000

@@ -1,10 +1,10 @@
 """From stored runs to what a reader sees."""
 
-from .claim import claims as claims
-from .claim import render_claims as render_claims
-from .judges import judges as judges
-from .judges import render_judges as render_judges
-from .summary import summarize as summarize
-from .tables import render as render
-from .verdict import verdicts as verdicts
-from .verdict_tables import render_verdicts as render_verdicts
+from ..papers.claims import claims as claims
+from ..papers.claims import render_claims as render_claims
+from ..papers.verdicts import verdicts as verdicts
+from .tables.judges import judges as judges
+from .tables.judges import render_judges as render_judges
+from .tables.results import render as render
+from .tables.summary import summarize as summarize
+from .tables.verdicts import render_verdicts as render_verdicts

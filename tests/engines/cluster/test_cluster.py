@@ -25,7 +25,7 @@ from arithmos.engines import ENGINES, Engines, Refused, cluster
 from arithmos.engines.cluster import Cluster, remote, worker
 from arithmos.engines.contract import Control, Job
 from arithmos.engines.cost import Clock
-from arithmos.experiments import Experiment
+from arithmos.papers import Experiment
 from arithmos.spec import Layer, Model, as_unit
 from arithmos.store import Store
 from arithmos.tasks import TEN_PARAMETERS

@@ -19,7 +19,7 @@ from tests.test_cli import OWN_UNIT
 
 from arithmos import bench
 from arithmos.engines import Refused
-from arithmos.experiments import Experiment
+from arithmos.papers import Experiment
 from arithmos.store import Store
 from arithmos.tasks import Rows
 

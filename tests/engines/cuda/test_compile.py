@@ -7,7 +7,7 @@ from tests.engines.cuda.shim import HOPPER, TURING
 
 from arithmos.engines.cuda import compile as compiler
 from arithmos.engines.cuda.plan import make_plan
-from arithmos.experiments import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS
 from arithmos.spec import MODELS, Spec
 from arithmos.tasks import Arithmetic
 

@@ -13,7 +13,7 @@ from arithmos.engines import digits
 from arithmos.engines.contract import Control, Job, effective
 from arithmos.engines.digits.reader import grouped, unfolded
 from arithmos.engines.digits.stack import Stack
-from arithmos.experiments import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS
 from arithmos.spec import InputRegularizer
 from arithmos.store import Store
 

@@ -1,0 +1,108 @@
+"""Runs on sequences of digits, each judged at every length that it is tested on, by the runs of its reference."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..spec import Spec
+from ..store import Store
+from ..tasks import DigitSequences
+from .axes import Place
+from .references import Floats, Reference, best_errors, first_below, length_errors, problem, references
+
+_COLUMNS = ["best_sparsity", "best_gate", "ended_early", "best_step", "curve_step", "curve_lengths"]
+_READ = ["digits", "digit_outputs", "best_weights"]
+
+
+@dataclass(frozen=True)
+class AtLength:
+    """The runs of a spec at one length of test sequences.
+
+    Args:
+        engine: who made them.
+        threshold: test error below which they are solved; NaN if there is none yet.
+        note: what that rests on, or why there is none.
+        test: their test errors at the best record.
+        solved_at: when each was first below the threshold, or `NEVER`.
+        sparsity, gate, ended_early: as stored.
+        rises: by how much weight times number read rises from a digit to the next.
+        intended: whether both weights round to 1, so that numbers read go in whole. Both NaN for cells of more weights.
+    """
+
+    engine: str
+    threshold: float
+    note: str
+    test: Floats
+    solved_at: Floats
+    sparsity: Floats
+    gate: Floats
+    ended_early: Floats
+    rises: Floats
+    intended: Floats
+
+
+def by_length(
+    store: Store, specs: Iterable[Spec], seeds: int, *, as_released: bool
+) -> dict[tuple[str, Place], AtLength]:
+    """The runs of some specs, by spec id and length of test sequences; only those of the engine that has most.
+
+    Args:
+        store: where the runs are.
+        specs: what they are of; those of other tasks are passed over.
+        seeds: how many seeds count, 0 … seeds - 1.
+        as_released: whether thresholds are made as the published ones were.
+    """
+    tasks = {spec.id: (spec, spec.task) for spec in specs if isinstance(spec.task, DigitSequences)}
+    if not tasks:
+        return {}
+    runs = store.load(specs=tasks, columns=[*_COLUMNS, *_READ])
+    runs = runs[runs["seed"].between(0, seeds - 1)]
+    known = references(store)
+    found: dict[tuple[str, Place], AtLength] = {}
+    for (spec_id, engine), part in runs.groupby(["spec_id", "engine"], sort=True):
+        spec, task = tasks[str(spec_id)]
+        if (other := found.get((spec.id, task.length))) and other.test.size >= len(part):
+            continue
+        reference = known.get(problem(spec.json()))
+        limits = {} if reference is None else reference.thresholds(as_released=as_released)
+        rows = [{str(name): value for name, value in row.items()} for row in part.to_dict("records")]
+        errors, best = [length_errors(row) for row in rows], np.array([best_errors(row) for row in rows])
+        rises = np.array([_rise(*(row[name] for name in _READ)) for row in rows])
+        intended = np.array([_intended(row["best_weights"]) for row in rows])
+        for place, length in enumerate(task.test_lengths):
+            limit, pairs = limits.get(length, math.nan), zip(rows, errors, strict=True)
+            found[spec.id, length] = AtLength(
+                engine=str(engine),
+                threshold=limit,
+                note=_note(reference, as_released),
+                test=best[:, place],
+                solved_at=np.array([first_below(row["curve_step"], own[:, place], limit) for row, own in pairs], float),
+                sparsity=part["best_sparsity"].to_numpy(np.float64),
+                gate=part["best_gate"].to_numpy(np.float64),
+                ended_early=part["ended_early"].to_numpy(np.float64),
+                rises=rises,
+                intended=intended,
+            )
+    return found
+
+
+def _rise(digits: NDArray[np.int64], numbers: Floats, weights: Floats) -> float:
+    """The slope, over the digits, of what a cell of two weights is given."""
+    if len(weights) != 2 or len(digits) < 2:
+        return math.nan
+    away = digits - digits.mean()
+    return float(away @ numbers / (away @ away) * weights[0])
+
+
+def _intended(weights: Floats) -> float:
+    """1 if a cell of two weights, once they are rounded, takes image and state as they are; 0 if not."""
+    return float((np.rint(weights) == 1).all()) if len(weights) == 2 else math.nan
+
+
+def _note(reference: Reference | None, as_released: bool) -> str:
+    if reference is None:
+        return "There are no reference runs, without which none is judged; make them by: arithmos run mnist-reference"
+    return reference.note(as_released=as_released)

@@ -1,0 +1,1 @@
+"""Madsen & Johansen, "Neural Arithmetic Units", ICLR 2020."""

@@ -1,0 +1,163 @@
+"""Sequences of handwritten digits in Madsen & Johansen (2020): running products and sums behind a CNN.
+
+As in the released program: the product leaves out the zeros, the regularizer of sparsity is the same for every unit
+that has one, and the NALU and the LSTM start at 0 in the product too. Whether a run is solved is told by the reference,
+whose cell has nothing to learn.
+"""
+
+import torch
+
+from ...spec import NO_SCHEDULE, InputRegularizer, Layer, Model, Spec
+from ...tasks import DigitSequences
+from ...training import SparsitySchedule
+from ..experiment import Experiment
+
+PRODUCT = DigitSequences(
+    operation="mul", length=2, test_lengths=tuple(range(1, 21)), digits=tuple(range(1, 10)), images=49_566
+)
+SUM = DigitSequences(
+    operation="add", length=10, test_lengths=(1, 10, *range(100, 1001, 100)), digits=tuple(range(10)), images=55_000
+)
+BATCH = 64
+EPOCHS = 1001
+EVERY = 5
+"""Epochs between two records."""
+
+SPARSE = SparsitySchedule(10.0, 10_000, 100_000)
+
+
+def cell(unit: str, label: str, *, name: str = "", sparse: bool = False, inputs: float = 0.0) -> Model:
+    """A model of one unit, the cell."""
+    schedule = SPARSE if sparse else NO_SCHEDULE
+    return Model(name or unit, (Layer(unit),), schedule, label, InputRegularizer(inputs))
+
+
+def own_cell(name: str | Model) -> Model:
+    """A unit by its name, or `path/to/file.py:Class`, as a cell with the regularizer of sparsity; or a model as it is.
+
+    It has let some numbers through.
+    """
+    if isinstance(name, Model):
+        return name
+    layer = Layer(name)
+    model = Model(name, (layer,), SPARSE, layer.record.label)
+    spec = problem(PRODUCT, model)
+    try:
+        shape = tuple(spec.network(0)[1](torch.ones(3, 2, 1)).shape)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"unit {name!r} fails as the cell of 3 sequences of 2 numbers: {reason}") from error
+    if shape != (3, 2, 1):
+        raise ValueError(f"unit {name!r} must give a number for each of 3 sequences of 2, got shape {shape}")
+    return model
+
+
+def problem(task: DigitSequences, model: Model) -> Spec:
+    """A run as it was published: 1001 epochs, a record every fifth, before the first update of the epoch."""
+    epoch = task.epoch(BATCH)
+    return Spec(
+        task=task,
+        model=model,
+        hidden_size=1,
+        iterations=EPOCHS * epoch - 1,
+        batch_size=BATCH,
+        evaluate_every=EVERY * epoch,
+    )
+
+
+def multipliers(inputs: float) -> list[Model]:
+    """The models of the product; those with a regularizer of inputs have it at this strength."""
+    return [
+        cell("NACMulNMU", "NAC•,NMU", sparse=True, inputs=inputs),
+        cell("NACMulSigma", "NAC•,σ"),
+        cell("NACMul", "NAC•"),
+        cell("LSTM", "LSTM"),
+        cell("NALU", "NALU"),
+        cell("NMU", "NMU", sparse=True, inputs=inputs),
+    ]
+
+
+def adders(inputs: float) -> list[Model]:
+    """The models of the sum; the NAU has its regularizer of inputs at this strength."""
+    return [
+        cell("NACAdd", "NAC₊,Rz", name="NACAddRz", inputs=1.0),
+        cell("NACAdd", "NAC₊"),
+        cell("LSTM", "LSTM"),
+        cell("NALU", "NALU"),
+        cell("NAU", "NAU", sparse=True, inputs=inputs),
+    ]
+
+
+REFERENCES = {
+    "mul": cell("SolvedMul", "reference ×", name="ReferenceMul"),
+    "add": cell("SolvedAdd", "reference +", name="ReferenceAdd"),
+}
+"""By operation."""
+
+
+def sides(task: DigitSequences, unit: str, label: str, *, sparse: bool) -> list[Spec]:
+    """A unit with the regularizer of its inputs, and without."""
+    return [
+        problem(task, cell(unit, label, name=f"{unit}Rz", sparse=sparse, inputs=1.0)),
+        problem(task, cell(unit, f"{label} without R_z", name=f"{unit}NoRz", sparse=sparse)),
+    ]
+
+
+CONTENTS = [
+    Experiment(
+        name="mnist-product",
+        item="Figure: sequential MNIST, product",
+        title="Products of handwritten digits, longer than those trained on",
+        specs=tuple(problem(PRODUCT, model) for model in multipliers(1.0)),
+        seeds=10,
+        axis="test_length",
+        published="figure_mnist_product",
+    ),
+    Experiment(
+        name="mnist-product-no-rz",
+        item="Figure: sequential MNIST, product without R_z (appendix)",
+        title="Products of handwritten digits, inputs not regularized",
+        specs=tuple(problem(PRODUCT, model) for model in multipliers(0.0)),
+        seeds=10,
+        axis="test_length",
+        published="figure_mnist_product_no_Rz",
+    ),
+    Experiment(
+        name="mnist-sum",
+        item="Figure: sequential MNIST, sum (appendix)",
+        title="Sums of handwritten digits, longer than those trained on",
+        specs=tuple(problem(SUM, model) for model in adders(1.0)),
+        seeds=10,
+        axis="test_length",
+        published="figure_mnist_sum",
+    ),
+    Experiment(
+        name="mnist-sum-no-rz",
+        item="Figure: sequential MNIST, sum without R_z (appendix)",
+        title="Sums of handwritten digits, inputs of the NAU not regularized",
+        specs=tuple(problem(SUM, model) for model in adders(0.0)),
+        seeds=10,
+        axis="test_length",
+        published="figure_mnist_sum_no_Rz",
+    ),
+    Experiment(
+        name="mnist-reference",
+        item="Sequential MNIST, thresholds",
+        title="Handwritten digits before a cell that multiplies or adds without error",
+        specs=tuple(problem(task, REFERENCES[task.operation]) for task in (PRODUCT, SUM)),
+        seeds=10,
+        axis="test_length",
+    ),
+    Experiment(
+        name="mnist-rz",
+        item="Sequential MNIST, what R_z does",
+        title="What the regularizer of its inputs does to the numbers that a cell is given, and to its weights",
+        specs=(
+            *sides(PRODUCT, "NMU", "NMU", sparse=True),
+            *sides(PRODUCT, "NACMulNMU", "NAC•,NMU", sparse=True),
+            *sides(SUM, "NAU", "NAU", sparse=True),
+            *sides(SUM, "NACAdd", "NAC₊", sparse=False),
+        ),
+        seeds=10,
+    ),
+]

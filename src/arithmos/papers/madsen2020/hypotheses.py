@@ -1,0 +1,196 @@
+"""What the claims of Madsen & Johansen (2020) come to: hypotheses on cells, and what the runs say of them."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ... import statistics
+from ...judging.cells import Judged
+from ..evidence import (
+    FEW,
+    LEVEL,
+    Case,
+    Cases,
+    Outcome,
+    TooFewRuns,
+    alike,
+    at_least,
+    at_most,
+    more_often,
+    pool,
+    share,
+    sooner,
+    sparser,
+)
+from .experiments import ABLATIONS, HIDDEN, MULTIPLIERS, STRENGTHS
+
+Test = Callable[[Cases], Outcome]
+
+OTHERS = [model.name for model in MULTIPLIERS if model.name != "NMU"]
+NMU, NO_SPARSE, NO_CLAMP, NEITHER = (model.name for model in ABLATIONS)
+
+
+def against(experiment: str, model: str, others: Sequence[str], at: float | str) -> Test:
+    """The model is solved more often than each of the others."""
+    return lambda cases: Outcome.all(
+        more_often(cases(experiment, model, at), cases(experiment, other, at)) for other in others
+    )
+
+
+def ahead(experiment: str, model: str, others: Sequence[str], *places: float | str) -> Test:
+    """The model is solved sooner than each of the others, at each place."""
+    return lambda cases: Outcome.all(
+        sooner([(cases(experiment, model, at), cases(experiment, other, at))]) for at in places for other in others
+    )
+
+
+def fails_at(experiment: str, models: Sequence[str], *places: float | str) -> Test:
+    """None of the models can do it, at any of the places."""
+    return lambda cases: Outcome.all(at_most(cases(experiment, model, at)) for at in places for model in models)
+
+
+def ablated(cases: Cases, model: str, hidden: Sequence[int] = tuple(HIDDEN)) -> list[Case]:
+    """A model of the ablation at each hidden size."""
+    return [cases("ablation", model, float(size)) for size in hidden]
+
+
+def addition_success(cases: Cases) -> Outcome:
+    """NAU and NAC₊ always solve + and −."""
+    parts = []
+    for at in ("add", "sub"):
+        nau, nac = cases("table-2", "NAU", at), cases("table-2", "NACAdd", at)
+        parts += [alike(nau, nac), at_least(nau), at_least(nac)]
+    return Outcome.all(parts)
+
+
+def linear_subtraction(cases: Cases) -> Outcome:
+    """A linear model solves − in less than half of its runs, and less often than +."""
+    add, sub = (cases("table-2", "Linear", at) for at in ("add", "sub"))
+    return Outcome.all([at_most(sub, 0.5), more_often(add, sub)])
+
+
+def no_bias(cases: Cases) -> Outcome:
+    """Solved runs of NAC₊ have weights far from −1, 0 and 1."""
+    parts = []
+    for at in ("add", "sub"):
+        case = cases("table-2", "NACAdd", at)
+        low = statistics.median(case.runs.sparsity).low
+        parts.append(Outcome(low > 0.1, f"{case.label}: median of {len(case.runs.sparsity)} at least {low:.2g}"))
+    return Outcome.all(parts)
+
+
+def negative_inputs(cases: Cases) -> Outcome:
+    """On inputs of both signs the NMU is solved more often than the others, which cannot do it."""
+    own, *others = (cases("input-range", model, "U[-2,2]") for model in ("NMU", *OTHERS))
+    return Outcome.all([*[more_often(own, other) for other in others], *map(at_most, others)])
+
+
+def no_clamp(cases: Cases) -> Outcome:
+    """Without the clamp success rates are alike, and medians of solved-at not much later."""
+    own, other = ablated(cases, NMU), ablated(cases, NO_CLAMP)
+    rates = alike(pool("no clamp", other), pool("NMU", own))
+    both = [(a.runs.solved_at, b.runs.solved_at) for a, b in zip(other, own, strict=True)]
+    ratios = [float(np.median(a) / np.median(b)) for a, b in both if a.size and b.size]
+    later = float(np.mean(ratios)) - 1 if ratios else np.nan
+    return Outcome(rates.holds and later <= 0.1, f"{rates.numbers}; medians {later:+.0%} later on average")
+
+
+def not_critical(cases: Cases) -> Outcome:
+    """Each variant of the ablation keeps half of the NMU's success rate."""
+    own, *variants = (pool(model, ablated(cases, model)) for model in (NMU, NO_SPARSE, NO_CLAMP, NEITHER))
+    half = own.runs.k / own.runs.n / 2
+    return Outcome.all([Outcome(True, own.rate), *[at_least(variant, half) for variant in variants]])
+
+
+def _adds(case: Case) -> Case:
+    """Gates that choose addition, counted as solved runs are."""
+    return Case(case.label, Judged(k=int(np.count_nonzero(case.runs.gate > 0.5)), n=case.runs.n))
+
+
+def separate_adds(cases: Cases) -> Outcome:
+    """Gates of NALU choose addition more often if its weights are separate, whatever the task."""
+    return Outcome.all(
+        more_often(*[_adds(cases("gate", model, at)) for model in ("GateNALUSeparate", "GateNALUShared")])
+        for at in ("mul", "add")
+    )
+
+
+def addition_needs_gate(cases: Cases) -> Outcome:
+    """NALU solves + where its gate chooses addition, and nowhere else."""
+    both = pool("NALU", [cases("gate", model, "add") for model in ("GateNALUSeparate", "GateNALUShared")]).runs
+    n, k = (int(np.count_nonzero(gate > 0.5)) for gate in (both.gate, both.gate_solved))
+    elsewhere = Case("solved elsewhere", Judged(k=both.k - k, n=both.n - n))
+    return Outcome.all([share("solved where the gate adds", k, n), *([at_most(elsewhere)] if both.n > n else [])])
+
+
+def multiplication_beyond_gate(cases: Cases) -> Outcome:
+    """Where gates choose multiplication the NMU is solved more often than NAC•."""
+    chosen = []
+    for model in ("GateNAUNMU", "GateNALUSeparate", "GateNALUShared"):
+        case = cases("gate", model, "mul")
+        n, k = (int(np.count_nonzero(gate < 0.5)) for gate in (case.runs.gate, case.runs.gate_solved))
+        chosen.append(Case(case.label, Judged(k=k, n=n)))
+    if idle := [case.label for case in chosen if not case.runs.n]:
+        return Outcome(False, f"no gate of {', '.join(idle)} multiplies")
+    return Outcome.all(more_often(chosen[0], other) for other in chosen[1:])
+
+
+def gate_is_random(cases: Cases) -> Outcome:
+    """What gates choose does not depend on the task, and is not always the same."""
+    parts = []
+    for model in ("GateNALUSeparate", "GateNALUShared", "GateNAUNMU"):
+        mul, add = (_adds(cases("gate", model, at)) for at in ("mul", "add"))
+        p = statistics.fisher_exact(mul.runs.k, mul.runs.n, add.runs.k, add.runs.n)
+        mixed = all(FEW <= case.runs.k / case.runs.n <= 1 - FEW for case in (mul, add))
+        parts.append(Outcome(p >= LEVEL and mixed, f"gates that add: {mul.rate}, {add.rate}, p = {p:.2g}"))
+    return Outcome.all(parts)
+
+
+def barely_roots(cases: Cases) -> Outcome:
+    """NAC• and NALU solve √z now and then."""
+    both = [cases("all-models", model, "root") for model in ("NACMul", "NALU")]
+    seldom = Outcome.all(at_most(case, 0.2) for case in both)
+    return Outcome(seldom.holds and all(case.runs.k for case in both), seldom.numbers)
+
+
+def twice(model: str) -> Test:
+    """Solved runs of z² multiply the subset sum by itself: rounded, that is how a network of two layers is z²."""
+
+    def test(cases: Cases) -> Outcome:
+        case = cases("all-models", model, "squared")
+        if case.runs.seen < case.runs.n:
+            raise TooFewRuns(f"all-models, {case.label}: weights of {case.runs.seen} of {case.runs.n} runs")
+        label = f"solved runs of {case.label} with the subset twice"
+        return share(label, case.runs.exact_solved, case.runs.k)
+
+    return test
+
+
+def strength_is_best(experiment: str, model: str, chosen: float) -> Test:
+    """No other strength of the regularizer is solved more often."""
+
+    def test(cases: Cases) -> Outcome:
+        every = {strength: cases(experiment, model, strength) for strength in STRENGTHS}
+        beaten = any(more_often(case, every[chosen]).holds for case in every.values())
+        return Outcome(not beaten, ", ".join(case.rate for case in every.values()))
+
+    return test
+
+
+def sparser_than_nac(cases: Cases) -> Outcome:
+    """On + and − the NAU is sparser than NAC₊."""
+    return Outcome.all(
+        sparser([(cases("table-2", "NAU", at), cases("table-2", "NACAdd", at))]) for at in ("add", "sub")
+    )
+
+
+def in_ranges(*ranges: str) -> Test:
+    """The NMU solves more than half of its runs in each range."""
+    return lambda cases: Outcome.all(at_least(cases("input-range", "NMU", at), 0.5) for at in ranges)
+
+
+def unconstrained(cases: Cases) -> Outcome:
+    """With two hidden units every variant of the ablation succeeds."""
+    return Outcome.all(
+        at_least(case) for model in (NO_SPARSE, NO_CLAMP, NEITHER) for case in ablated(cases, model, [2])
+    )

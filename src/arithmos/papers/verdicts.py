@@ -1,0 +1,140 @@
+"""A verdict on every published number: does it agree with what the stored runs say?
+
+How each number is compared is said in `compare`. Of the tests of one measure in one experiment Benjamini and Hochberg's
+procedure picks those that differ, so that of these at most 5 %, on average, differ by chance. Success rates of 0 % in
+print are a measure of their own there: agreeing to fail is cheap, and would make it cheaper to agree elsewhere.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, get_args
+
+import pandas as pd
+
+from .. import statistics
+from ..judging.cells import Cells, Criterion, Judged, judged
+from ..report.tables.summary import cell_key, describe, published_cells
+from ..store import Store
+from . import EXPERIMENTS, Experiment, findings
+from .madsen2020 import published
+from .madsen2020.estimators import COMPARISONS, Compared, Printed
+from .madsen2020.faults import SEEDS_OF_FIGURES, fault
+
+Verdict = Literal["agrees", "differs", "too few runs", "not run"]
+WORDS: tuple[Verdict, ...] = get_args(Verdict)
+
+RATE = 0.05
+"""False discovery rate among the numbers of one measure and experiment that differ."""
+
+COLUMNS = [
+    *["experiment", "operation", "model", "label", "at", "measure"],
+    *["published", "published_low", "published_high", "published_n", "published_k"],
+    *["ours", "ours_low", "ours_high", "n", "k", "engine", "criterion"],
+    *["p", "verdict", "zero", "note", "finding"],
+]
+
+Row = Mapping[str, Any]
+
+
+def verdicts(
+    store: Store, experiments: Iterable[Experiment] | None = None, *, criterion: Criterion = "released"
+) -> pd.DataFrame:
+    """A verdict on every published number, a row each.
+
+    `experiment`, `operation`, `model`, `label`, `at` (the place on the axis; empty for a table), `measure`; the number
+    as `published`, with its bounds `_low` and `_high`, `published_n` runs and `published_k` solved ones; our own
+    likewise as `ours`, `n`, `k`; `engine` and `criterion`; `p`; `verdict`; `zero`, whether it is a success rate of 0 %
+    in print; `note`, what is known to be wrong with the number or hinders the comparison; `finding`, what was written
+    about it.
+
+    The verdict is "agrees" or "differs"; "too few runs" if there are fewer of ours than were published, or too few
+    solved ones to tell anything; "not run".
+
+    Args:
+        store: where the runs are.
+        experiments: what to judge; all by default.
+        criterion: the thresholds behind the published decisions, or those of the task's own subsets. Estimators are
+            those of the published numbers either way.
+    """
+    chosen = list(EXPERIMENTS.values() if experiments is None else experiments)
+    return verdicts_of(judged(store, chosen, criterion), chosen)
+
+
+def verdicts_of(cells: Cells, experiments: Iterable[Experiment]) -> pd.DataFrame:
+    """What `verdicts` makes of experiments whose runs are judged."""
+    rows = [row for experiment in experiments for row in _rows(cells, experiment)]
+    frame = pd.DataFrame(rows, columns=COLUMNS).astype({"p": float, "zero": bool})
+    tested = frame[frame["verdict"] == "agrees"]
+    for _, family in tested.groupby(["experiment", "measure", "zero"]):
+        differs = statistics.benjamini_hochberg(family["p"], RATE)
+        frame.loc[family.index[differs], "verdict"] = "differs"
+    return frame
+
+
+def _rows(cells: Cells, experiment: Experiment) -> Iterator[dict[str, Any]]:
+    """The published numbers of an experiment; those that can be tested agree until all tests are seen together."""
+    printed, axis = _printed(experiment), experiment.axis
+    for spec, at, cell in cells.of(experiment):
+        names = describe(spec, axis, at)
+        row = printed.get(cell_key(names, axis), {})
+        about = {"experiment": experiment.name, "at": at, "criterion": cells.criterion}
+        about |= {name: names[name] for name in ("operation", "model", "label")}
+        about |= {"n": cell.n, "k": cell.k, "engine": cell.engine}
+        for measure, compare in COMPARISONS.items():
+            if not math.isnan(row.get(measure, math.nan)):
+                compared = compare(cell, row, experiment.published, spec.iterations)
+                yield _row(about | {"measure": measure}, cell, row, compared, experiment)
+
+
+def _row(about: Row, cell: Judged, printed: Printed, compared: Compared, experiment: Experiment) -> dict[str, Any]:
+    measure, n = about["measure"], printed["n"]
+    low, high = (printed.get(f"{measure}_{side}", math.nan) for side in ("low", "high"))
+    ours, verdict = compared.ours, _verdict(cell, min(n, SEEDS_OF_FIGURES) if experiment.axis else n, compared)
+    notes = fault(experiment.published, measure, printed), compared.note if cell.n else ""
+    return {
+        **about,
+        **{"published": printed[measure], "published_low": low, "published_high": high},
+        **{"published_n": n, "published_k": printed["k"]},
+        **{"ours": ours.estimate, "ours_low": ours.low, "ours_high": ours.high},
+        **{"p": compared.p if verdict == "agrees" else math.nan, "verdict": verdict},
+        "zero": measure == "success_rate" and printed["k"] == 0,
+        "note": "; ".join(note for note in notes if note),
+        "finding": " ".join(found.sentences for found in findings(experiment.name) if found.concerns(about)),
+    }
+
+
+def _verdict(cell: Judged, needed: int, compared: Compared) -> Verdict:
+    if not cell.n:
+        return "not run"
+    return "too few runs" if cell.n < needed or math.isnan(compared.p) else "agrees"
+
+
+def _printed(experiment: Experiment) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The published cells; those of the table of gates with the two ends of the histogram."""
+    cells = published_cells(experiment)
+    if experiment.published == "table_gate":
+        bars = published.load("figure_gate_histogram")
+        for (model, operation), cell in cells.items():
+            own = bars[(bars["model"] == model) & (bars["operation"] == operation)]
+            for measure, gate in (("gate_multiplies", 0), ("gate_adds", 1)):
+                cell[measure] = float(own.loc[own["gate"] == gate, "count"].sum() / own["count"].sum())
+    return cells
+
+
+def matrix(frame: pd.DataFrame) -> pd.DataFrame:
+    """How many published numbers of each experiment have which verdict; success rates of 0 % in print apart.
+
+    A row an experiment: `numbers`, `agrees`, `differs`, `too few runs` and `not run`, and then the same, each name
+    beginning with "zero ", of the cells that fail in print.
+
+    Args:
+        frame: what `verdicts` made.
+    """
+    rows = []
+    for name, part in frame.groupby("experiment", sort=False):
+        row: dict[str, Any] = {"experiment": name}
+        for prefix, group in (("", part[~part["zero"]]), ("zero ", part[part["zero"]])):
+            row[f"{prefix}numbers"] = len(group)
+            row |= {f"{prefix}{word}": int((group["verdict"] == word).sum()) for word in WORDS}
+        rows.append(row)
+    return pd.DataFrame(rows)

@@ -1,0 +1,126 @@
+"""From a name to a chart, and from a chart to a file."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from ..._files import write_whole
+from ...judging.cells import Cells, Criterion, judged
+from ...judging.readings import readings, reads
+from ...papers import Experiment, Surface
+from ...store import Store
+from ..tables.summary import summary_of
+from . import contours, figures
+from . import digits as digit_figures
+from . import runs as portraits
+from .gates import gate_counts, gated
+
+SUFFIXES = (".html", ".svg", ".png", ".pdf", ".json")
+
+
+class _ForScripts(json.JSONEncoder):
+    """JSON that no name of a model, and no title, can end the script element of."""
+
+    def encode(self, o: Any) -> str:
+        return super().encode(o).replace("<", r"\u003c")
+
+
+def draw(
+    item: Experiment | Surface,
+    store: str | Path | Store = "runs",
+    *,
+    criterion: Criterion = "released",
+    estimator: figures.Estimator | None = None,
+) -> Any:
+    """The figure of an experiment, or of a surface.
+
+    An experiment with an axis has three panels, a table has its success rates, and where all models end in a gate
+    there is a histogram of it below.
+
+    Args:
+        item: what to draw, of `EXPERIMENTS` or `SURFACES`.
+        store: where the runs are; a surface needs none.
+        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+        estimator: "released" for the estimators behind the published means, "corrected" for the right ones; as the
+            criterion unless told.
+
+    Returns:
+        An Altair chart.
+    """
+    if isinstance(item, Surface):
+        return portraits.surface(contours.cells(item), contours.lines(item), item)
+    store = store if isinstance(store, Store) else Store(store)
+    if reads(item):
+        return digit_figures.read(readings(store, item), item)
+    cells = judged(store, [item], criterion)
+    return chart_of(cells, summary_of(cells, item), item, estimator=estimator or criterion)
+
+
+def chart_of(
+    cells: Cells, frame: pd.DataFrame, experiment: Experiment, *, estimator: figures.Estimator = "released"
+) -> Any:
+    """The figure of an experiment whose runs are judged and summarized."""
+    if experiment.axis:
+        parts = [part for _, part in frame.groupby("operation", sort=False)]
+        apart = len({tuple(part[experiment.axis].unique()) for part in parts}) > 1  # each has places of its own
+        rows = [figures.sweep(part, experiment, estimator=estimator) for part in (parts if apart else [frame])]
+        return figures.stack(*rows) if apart else rows[0]
+    rates = figures.success(frame, experiment)
+    if gated(experiment):
+        return figures.stack(rates, figures.gates(gate_counts(cells, experiment), experiment))
+    return rates
+
+
+def vega_lite(chart: Any) -> dict[str, Any]:
+    """A chart as a Vega-Lite specification, its data inside, however many rows they are."""
+    with alt.data_transformers.enable("rows"):
+        specification: dict[str, Any] = chart.to_dict(validate=False)  # a third of the time; `save` validates
+    return specification
+
+
+def _rows(frame: Any) -> dict[str, Any]:
+    """Rows with null for NaN. Altair's own way asks every column what else it might hold, which takes as long again."""
+    rows = frame.to_dict("records")
+    return {"values": [{name: None if value != value else value for name, value in row.items()} for row in rows]}
+
+
+alt.data_transformers.register("rows", _rows)
+
+
+def check_path(path: str | Path) -> Path:
+    """The file, whose name says how a chart is to be written."""
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise ValueError(f"path must end in {', '.join(SUFFIXES)}, got {str(path)!r}")
+    return Path(path)
+
+
+def save(chart: Any, path: str | Path) -> Path:
+    """Write a chart to a file; its name says how.
+
+    Args:
+        chart: an Altair chart.
+        path: a file whose name ends in .html (one interactive file that fetches nothing), .svg, .png, .pdf or .json
+            (Vega-Lite).
+
+    Returns:
+        The file.
+    """
+    path = check_path(path)
+    write_whole(path, _written(chart, path.suffix.lower()[1:]))
+    return path
+
+
+def _written(chart: Any, format: str) -> str | bytes:
+    if format == "json":
+        return json.dumps(vega_lite(chart), ensure_ascii=False, indent=1) + "\n"
+    file = io.StringIO() if format in ("html", "svg") else io.BytesIO()
+    if format == "html":
+        options = {"renderer": "svg"}  # text in the page's color
+        chart.save(file, format=format, inline=True, embed_options=options, json_kwds={"cls": _ForScripts})
+    else:
+        chart.properties(background="white").save(file, format=format, scale_factor=2 if format == "png" else 1)
+    return file.getvalue()

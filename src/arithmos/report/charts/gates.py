@@ -1,0 +1,50 @@
+"""Where gates stand at the best record of a run: how many of them in each bin, beside the published counts."""
+
+import numpy as np
+import pandas as pd
+
+from ...judging.cells import Cells
+from ...nn._parts import Gate
+from ...papers import Experiment
+from ...papers.madsen2020 import published
+from ..tables.summary import describe
+
+CENTERS = [center / 24 for center in range(25)]
+"""Centers of the bins."""
+
+
+def gated(experiment: Experiment) -> bool:
+    """Whether all networks of an experiment end in a gate."""
+    return all(isinstance(spec.parts[-1], Gate) for spec in experiment.specs)
+
+
+def gate_counts(cells: Cells, experiment: Experiment) -> pd.DataFrame:
+    """How many runs have their gate in which bin: a row for each bin of each model that has some.
+
+    `operation`, `model`, `label`, `source` ("ours" or "published"), `verdict` ("solved" or "not solved"), `gate`, the
+    center of the bin, `count`, and `share` of the runs. Gates are 1 for addition and 0 for multiplication.
+
+    Args:
+        cells: its runs, judged.
+        experiment: what they are of.
+    """
+    names = ["operation", "model", "label"]
+    specs = pd.DataFrame([describe(spec, "", "") for spec in experiment.specs])[names]
+    ours = [
+        (*row, "ours", verdict, gate, 1)
+        for row, (_, _, cell) in zip(specs.itertuples(index=False), cells.of(experiment), strict=True)
+        for verdict, gates in (("solved", cell.gate_solved), ("not solved", cell.gate_unsolved))
+        for gate in gates
+    ]
+    columns = [*names, "source", "verdict", "gate", "count"]
+    counts = pd.concat([pd.DataFrame(ours, columns=columns), _published(experiment, specs)[columns]])
+    counts = counts.assign(gate=(counts["gate"].astype(float) * 24).round() / 24)
+    bins = counts.groupby(columns[:-1], sort=False)["count"].sum().reset_index()
+    return bins.assign(share=bins["count"] / bins.groupby([*names, "source"])["count"].transform("sum"))
+
+
+def _published(experiment: Experiment, names: pd.DataFrame) -> pd.DataFrame:
+    """The published counts of the models that the experiment has; none where its table is not the published one."""
+    counts = published.load("figure_gate_histogram")
+    counts = counts.assign(source="published", verdict=np.where(counts["solved"], "solved", "not solved"))
+    return names.merge(counts if experiment.published == "table_gate" else counts[:0], on=["operation", "model"])

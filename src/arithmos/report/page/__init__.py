@@ -1,0 +1,1 @@
+"""The HTML report, and pages of text on single specs and runs."""

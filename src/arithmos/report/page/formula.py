@@ -1,0 +1,43 @@
+"""The formula of a stored run in words: what it is, what was rounded, and what it was to be."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...formula.expression import SNAP
+from ...store import Store
+
+if TYPE_CHECKING:
+    from ...export import StoredNetwork
+
+_SHOWN = 5
+
+
+def formula_page(store: Store, spec_id: str, seed: int | None, snap: float = SNAP) -> str:
+    """The formula of a run, of each engine that has made it, the target beside it, and how far its weights were moved.
+
+    Raises:
+        KeyError: the store has no such run.
+        ValueError: it has no formula.
+    """
+    from ...export.stored import stored_networks
+
+    if seed is None:
+        raise ValueError("seed must be that of a run, got none; a formula is that of one run")
+    return "\n\n".join("\n".join(_lines(network, snap)) for network in stored_networks(store, spec_id, seed))
+
+
+def _lines(network: "StoredNetwork", snap: float) -> Iterator[str]:
+    found = network.expression(snap)
+    yield f"{found}" if len(found.outputs) > 1 else f"y = {found}"
+    if network.target is not None:
+        verdict = "is" if network.exact else "is not"
+        yield f"target {network.target}: the network, all of its weights rounded, {verdict} that"
+    if found.rounded:
+        furthest = max(found.rounded, key=lambda rounding: rounding.distance)
+        yield (
+            f"{len(found.rounded)} numbers rounded, by {furthest.distance:.2g} at most: "
+            f"{furthest.where} is {furthest.value:.6g}, taken for {furthest.exact}"
+        )
+    if found.approximate:
+        more = f", and {len(found.approximate) - _SHOWN} more" if len(found.approximate) > _SHOWN else ""
+        yield f"not within {snap:g} of an exact number: {'; '.join(found.approximate[:_SHOWN])}{more}"

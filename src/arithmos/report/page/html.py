@@ -1,0 +1,247 @@
+"""The report: one HTML file that opens from disk, with every table and figure, verdicts, claims and single runs."""
+
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import jinja2
+import pandas as pd
+from altair.utils.schemapi import debug_mode
+from markupsafe import Markup
+
+from ... import __version__
+from ..._files import write_whole
+from ...judging.cells import Cells, Criterion, judged
+from ...judging.readings import SIDES, reads
+from ...papers import EXPERIMENTS, SURFACES, Experiment, Finding, Surface, findings
+from ...papers.claims import claims_of
+from ...papers.madsen2020.claims import CLAIMS
+from ...papers.verdicts import WORDS, matrix, verdicts_of
+from ...store import Store
+from ..charts import runs as portraits
+from ..charts.draw import chart_of, draw, vega_lite
+from ..tables.comparison import Table, beside
+from ..tables.judges import disagreements, judges_of
+from ..tables.summary import summary_of
+from ..tables.verdicts import MEASURES, number, written
+from .embedded import script_json, shortened
+from .provenance import catalogue, made, others
+from .samples import EACH, samples
+
+CRITERIA = {
+    "released": "Runs are solved by the thresholds behind the published numbers.",
+    "corrected": "Runs are solved by the thresholds of each task's own subsets, which are not quite those behind the "
+    "published numbers.",
+}
+_VEGA_LITE = alt.SCHEMA_VERSION.rpartition(".")[0]
+_BUNDLER = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle(*sys.argv[1:]).encode())"
+_BUNDLE = [sys.executable, "-c", _BUNDLER, "window.vegaEmbed = vegaEmbed;", _VEGA_LITE]
+"""A program that prints Vega, Vega-Lite and what embeds them as one script."""
+SIGNS = {
+    "agrees": "✓",
+    "differs": "≠",
+    "too few runs": "…",
+    "not run": "–",
+    "holds": "✓",
+    "fails": "✗",
+    "undecided": "…",
+}
+"""Signs that stand before the words of a verdict, so that neither color nor reading is needed to tell them apart."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table or figure of the paper.
+
+    Args:
+        item: the experiment, or the surface.
+        chart: its figure, as Vega-Lite.
+        caption: what its marks are.
+        labels: models that the figure can highlight.
+        table: its numbers; None for a surface.
+        stored: runs that count.
+        solved: how many of them are solved, be it at one length of several.
+        notes: what the verdicts on its runs rest on.
+        verdicts: how many of its published numbers have which verdict.
+        findings: what was written about it.
+    """
+
+    item: Experiment | Surface
+    chart: Mapping[str, Any]
+    caption: str
+    labels: Sequence[str] = ()
+    table: Table | None = None
+    stored: int = 0
+    solved: int = 0
+    notes: Sequence[str] = ()
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    findings: Sequence[Finding] = ()
+
+
+def write(path: str | Path, store: str | Path | Store = "runs", *, criterion: Criterion = "released") -> Path:
+    """Write the report on a store to a file.
+
+    Args:
+        path: the file.
+        store: where the runs are.
+        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+    """
+    path = Path(path)
+    write_whole(path, page(store, criterion=criterion))
+    return path
+
+
+def page(store: str | Path | Store = "runs", *, criterion: Criterion = "released") -> str:
+    """The report on a store: a whole HTML page that fetches nothing.
+
+    Args:
+        store: where the runs are.
+        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+    """
+    store = store if isinstance(store, Store) else Store(store)
+    with subprocess.Popen(_BUNDLE, stdout=subprocess.PIPE) as bundle:  # which takes seconds; there is enough else to do
+        contents = _contents(store, criterion)
+        script = bundle.communicate()[0].decode()
+    if bundle.returncode:
+        raise RuntimeError(f"vl-convert could not bundle Vega-Lite {_VEGA_LITE}")
+    template = _environment().get_template("report.html")
+    return template.render(**contents, bundle=Markup(script), version=__version__, criterion=CRITERIA[criterion])
+
+
+def _contents(store: Store, criterion: Criterion) -> dict[str, Any]:
+    """What the page shows, by the names that its template uses."""
+    cells = judged(store, EXPERIMENTS.values(), criterion)
+    summaries = {name: summary_of(cells, experiment) for name, experiment in EXPERIMENTS.items()}
+    verdicts = verdicts_of(cells, EXPERIMENTS.values())
+    claims, foreign = claims_of(cells, CLAIMS.values()), others(store, criterion)
+    judges = judges_of(cells, EXPERIMENTS.values())
+    with debug_mode(False):  # Altair checks every value against a schema otherwise
+        sections = [_section(experiment, summaries, verdicts, cells, store) for experiment in EXPERIMENTS.values()]
+        sections += [_surface(surface) for surface in SURFACES.values()]
+        runs = _portraits(store, criterion, sections, foreign)
+    whole = pd.concat([frame.assign(experiment=name) for name, frame in summaries.items()])
+    tables = {"verdicts": verdicts, "summaries": whole, "claims": claims, "judges": judges}
+    tables |= {"specs": catalogue(), "other-runs": foreign}
+    return {
+        "store": store.summary(),
+        "counted": _counted(summaries.values()),
+        "words": WORDS,
+        "matrix": _records(matrix(verdicts)),
+        "differing": _records(verdicts[verdicts["verdict"] == "differs"]),
+        "claims": _records(claims),
+        "judged_exactly": int(judges["runs"].sum()),
+        "judges": _records(disagreements(judges)),
+        "sections": sections,
+        "runs": runs,
+        "each": EACH,
+        "others": _records(foreign),
+        "made": _records(made(store)),
+        "downloads": {name: _columns(table) for name, table in tables.items() if len(table)},
+    }
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__, "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"script_json": script_json, "shortened": shortened, "written": written}
+    environment.globals |= {"signs": SIGNS, "number": number, "measures": MEASURES}
+    return environment
+
+
+def _section(
+    experiment: Experiment, summaries: Mapping[str, pd.DataFrame], verdicts: pd.DataFrame, cells: Cells, store: Store
+) -> Section:
+    frame, own = summaries[experiment.name], verdicts[verdicts["experiment"] == experiment.name]
+    chart = draw(experiment, store) if reads(experiment) else chart_of(cells, frame, experiment)
+    runs = frame.groupby("spec_id")[["n", "k"]].max().sum()
+    return Section(
+        experiment,
+        _vega_lite(chart),
+        str(chart.title.subtitle),
+        [*SIDES.values()] if reads(experiment) else [*dict.fromkeys(frame["label"])],
+        beside(frame, own, experiment),
+        int(runs["n"]),
+        int(runs["k"]),
+        [*dict.fromkeys(frame["note"].dropna())] if "note" in frame else [],
+        {word: int((own["verdict"] == word).sum()) for word in WORDS},
+        findings(experiment.name),
+    )
+
+
+def _surface(surface: Surface) -> Section:
+    return Section(surface, _vega_lite(draw(surface)), f"{surface.label} over {surface.x.label} and {surface.y.label}")
+
+
+def _vega_lite(chart: Any) -> dict[str, Any]:
+    """The chart as Vega-Lite, without what the page says itself; marks need no labels of their own there."""
+    spec = vega_lite(chart)
+    for name in ("$schema", "title", "description"):
+        spec.pop(name, None)
+    spec["config"]["aria"] = False
+    return spec
+
+
+def _portraits(
+    store: Store, criterion: Criterion, sections: Sequence[Section], foreign: pd.DataFrame
+) -> dict[str, Any]:
+    """What the page draws single runs from: where they belong, the runs, and charts whose data are still to come."""
+    specs = samples(store, criterion)
+    places = [
+        {
+            "name": section.item.name,
+            "title": section.item.title,
+            "cells": [[spec, name] for spec, name in section.table.names_of_specs.items() if spec in specs],
+        }
+        for section in sections
+        if section.table is not None
+    ]
+    strangers = [[row["spec_id"], f"{row['label']} {row['task']}"] for row in _records(foreign)]
+    places.append({"name": "other-runs", "title": "Other runs", "cells": strangers})
+    sizes = dict.fromkeys((o, i) for spec in specs.values() for _, o, i in spec["arrays"])
+    panels = {f"{o}×{i}": _panel(o, i) for o, i in sizes}
+    return {
+        "experiments": [place for place in places if place["cells"]],
+        "specs": specs,
+        "curves": _curves(),
+        "panels": {size: panel["vconcat"][0] for size, panel in panels.items()},
+        "config": next((panel["config"] for panel in panels.values()), {}),
+    }
+
+
+def _curves() -> dict[str, Any]:
+    """Learning curves of runs that have yet to get their names and records."""
+    frame = pd.DataFrame({"run": [f"<name of run {number}>" for number in range(2 * EACH)]})
+    return _vega_lite(portraits.learning_curves(frame.assign(step=1, validation=1.0, test=1.0, sparsity=1.0), 1.0))
+
+
+def _panel(outputs: int, inputs: int) -> dict[str, Any]:
+    """A weight matrix of this size, its weights yet to come."""
+    places = product(range(outputs), range(inputs))
+    frame = pd.DataFrame(places, columns=["output", "input"]).assign(array="<name>", weight=0.0)
+    return _vega_lite(portraits.weights(frame))
+
+
+def _counted(frames: Iterable[pd.DataFrame]) -> int:
+    """Runs that count in some cell of the catalogue, each of them once."""
+    cells = pd.concat([frame[["spec_id", "n"]] for frame in frames])
+    return int(cells.groupby("spec_id")["n"].max().sum())
+
+
+def _columns(frame: pd.DataFrame) -> dict[str, Any]:
+    """A table by its rows, what is not known being null."""
+    known = frame.astype(object).where(frame.notna(), None)
+    return {"columns": [*map(str, known)], "rows": known.to_numpy(object).tolist()}
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]

@@ -1,0 +1,71 @@
+"""How runs were made: by which engines, versions and kinds of machine; and those that are in no catalogue."""
+
+import json
+
+import pandas as pd
+
+from ...judging.axes import symbol
+from ...judging.cells import Criterion
+from ...judging.references import with_thresholds
+from ...papers import EXPERIMENTS
+from ...store import Store
+from ...tasks import Arithmetic, DigitSequences, Rows
+
+_MAKERS = ["engine", "gpu", "processor", "version", "python", "torch", "numpy"]
+
+_VERSIONS = {"arithmetic": Arithmetic.version, "digits": DigitSequences.version, "rows": Rows.version}
+"""Of the tasks as they are now; runs of older ones stay in a store, and are in no experiment any more."""
+
+
+def made(store: Store) -> pd.DataFrame:
+    """A row for each engine, version and kind of machine: its `runs`, `seeds`, `hours` and `first` and `last` day."""
+    runs = store.load(columns=[*_MAKERS, "elapsed_s", "written"]).fillna({"gpu": ""})
+    groups = runs.groupby(_MAKERS, dropna=False, as_index=False)
+    frame = groups.agg(
+        runs=("seed", "size"),
+        seeds=("seed", lambda seeds: f"{seeds.min()} to {seeds.max()}"),
+        hours=("elapsed_s", lambda elapsed: round(elapsed.sum() / 3600, 2)),
+        first=("written", "min"),
+        last=("written", "max"),
+    )
+    return frame.assign(**{name: pd.to_datetime(frame[name]).dt.strftime("%Y-%m-%d") for name in ("first", "last")})
+
+
+def catalogue() -> pd.DataFrame:
+    """The specs of all experiments, a row each, in canonical JSON."""
+    return pd.DataFrame(
+        {"experiment": name, "seeds": experiment.seeds, "spec_id": spec.id, "spec": spec.json()}
+        for name, experiment in EXPERIMENTS.items()
+        for spec in experiment.specs
+    )
+
+
+def others(store: Store, criterion: Criterion = "released") -> pd.DataFrame:
+    """The specs of a store that are in no experiment, a row for each and its engine: `runs`, and how many `solved`.
+
+    A model is told by its `label` and `layers`; its name may be the path of a file.
+    """
+    names = ["spec_id", "engine", "label", "layers", "spec"]
+    sizes = ["operation", "input_size", "hidden_size", "iterations"]
+    limit = f"threshold_{criterion}"
+    known = {spec.id for experiment in EXPERIMENTS.values() for spec in experiment.specs}
+    runs = store.load(columns=[*names, *sizes, limit, "best_test"])
+    runs = with_thresholds(store, runs[~runs["spec_id"].isin(known)])
+    runs = runs.assign(solved=runs["best_test"] < runs[limit])
+    found = runs.groupby([*names, *sizes], dropna=False, sort=False, as_index=False)
+    frame = found.agg(runs=("seed", "size"), solved=("solved", "sum"))
+    return frame.assign(task=[_task(spec) for spec in frame["spec"]])
+
+
+def _task(spec: str) -> str:
+    """What is learned, in a few words."""
+    known = json.loads(spec)
+    task = known["task"]
+    length = f"{known['iterations']:,} iterations"
+    if task["version"] != _VERSIONS[task["kind"]]:
+        length += f", version {task['version']} of the task"
+    if task["kind"] == "digits":
+        regularized = ", R_z" if known["inputs"]["strength"] else ""
+        return f"{symbol(task['operation'])} of {task['length']} digits{regularized}, {length}"
+    problem = symbol(task["operation"]) if task["kind"] == "arithmetic" else "rows of data"
+    return f"{problem}, {task['input_size']} inputs, {known['hidden_size']} hidden, {length}"

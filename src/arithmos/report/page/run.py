@@ -1,0 +1,172 @@
+"""Specs and runs in words: what the verdict rests on, its learning curve, its weights."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engines.contract import layout
+from ...formula.stored import judge
+from ...judging.references import Reference, best_errors, problem, references, with_thresholds
+from ...nn import UNITS
+from ...papers import EXPERIMENTS
+from ...spec import Layer
+from ...store import COLUMNS, Store
+from ..tables import listing
+
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDTH = 60
+_GONE = "This store does not keep the {} of this run."
+
+Row = Mapping[str, Any]
+
+
+def spec_page(store: Store, spec_id: str) -> str:
+    """A spec and its stored runs.
+
+    Raises:
+        KeyError: it is neither in the store nor in the catalogue.
+    """
+    runs = store.load(specs=[spec_id], columns=["spec", "threshold_released", *listing.MEASURED])
+    known = (spec.json() for experiment in EXPERIMENTS.values() for spec in experiment.specs if spec.id == spec_id)
+    spec = next(known, None) if runs.empty else runs["spec"].iloc[0]
+    if spec is None:
+        raise KeyError(f"spec {spec_id!r} is neither in {store.path} nor in the catalogue")
+    runs = with_thresholds(store, runs)
+    runs = runs.assign(solved=runs["best_test"] < runs["threshold_released"])
+    listed = listing.write(runs[list(listing.RUNS)], f"{len(runs)} runs of {spec_id} in {store.path}", listing.RUNS)
+    return f"{json.dumps(json.loads(spec), indent=1)}\n\n{listed}"
+
+
+def run_page(store: Store, spec_id: str, seed: int) -> str:
+    """A run, of each engine that has made it: what the verdict rests on, its curves, its weights.
+
+    Raises:
+        KeyError: the store has no such run.
+    """
+    runs = store.load(specs=[spec_id], columns=list(COLUMNS))
+    runs = runs[runs["seed"] == seed]
+    if runs.empty:
+        raise KeyError(f"{store.path} has no run of spec {spec_id!r} with seed {seed}")
+    known = references(store)
+    rows = [{str(k): v for k, v in row.items()} for row in with_thresholds(store, runs).to_dict("records")]
+    return "\n\n".join(_describe(row, known.get(problem(row["spec"]))) for row in rows)
+
+
+def _describe(row: Row, reference: Reference | None) -> str:
+    spec = f"{row['layers']}, {row['operation'] or 'rows'}, {row['input_size']} inputs, {row['hidden_size']} hidden"
+    return "\n".join(
+        [
+            f"{row['model']} ({spec}), seed {row['seed']}, {row['engine']} engine, spec {row['spec_id']}",
+            "",
+            *_verdict(row),
+            "",
+            *(_curves(row) if row["curve_step"] is not None else [_GONE.format("learning curve")]),
+            "",
+            *(_weights(row) if row["best_weights"] is not None else [_GONE.format("weights")]),
+            *(_digits(row, reference) if row["task"] == "digits" else []),
+        ]
+    )
+
+
+def _verdict(row: Row) -> Iterator[str]:
+    for criterion in ("released", "corrected"):
+        limit, at = row[f"threshold_{criterion}"], row[f"solved_at_{criterion}"]
+        if np.isnan(limit):
+            yield f"{criterion:<10} not judged: test error {row['best_test']:.3g}, no threshold"
+            continue
+        verdict = "solved" if row["best_test"] < limit else "not solved"
+        first = f"first below it at step {at:,}" if at >= 0 else "never below it"
+        yield f"{criterion:<10} {verdict}: test error {row['best_test']:.3g}, threshold {limit:.3g}, {first}"
+    exact = row["exact"] if row["exact"] is not None else judge(row["spec"], [row["seed"]], [row["best_weights"]])[0]
+    if exact is not None:
+        verdict = "is" if exact else "is not"
+        yield f"{'exact':<10} the network of the best record, its weights rounded, {verdict} the task's formula"
+    ended = ", ended early on NaN" if row["ended_early"] else ""
+    gate = "" if np.isnan(row["best_gate"]) else f", gate {row['best_gate']:.3g}"
+    yield (
+        f"{'best':<10} step {row['best_step']:,}: validation error {row['best_validation']:.3g}, "
+        f"sparsity error {row['best_sparsity']:.3g}{gate}"
+    )
+    yield (
+        f"{'end':<10} validation error {row['end_validation']:.3g}, test error {row['end_test']:.3g}, "
+        f"sparsity error {row['end_sparsity']:.3g}; {row['records']} records, {row['elapsed_s']:.3g} s{ended}"
+    )
+
+
+def _curves(row: Row) -> Iterator[str]:
+    steps = np.asarray(row["curve_step"])
+    yield f"Learning curves on a logarithmic scale, steps {steps[0]:,} to {steps[-1]:,}"
+    for name in ("validation", "test", "sparsity"):
+        values = np.asarray(row[f"curve_{name}"], np.float64)
+        known = values[np.isfinite(values) & (values > 0)]
+        scale = f"{known.min():.1e} to {known.max():.1e}" if known.size else "nothing to show"
+        yield f"{name:<10} {spark(values)} {scale}"
+
+
+def spark(values: NDArray[np.float64], width: int = _WIDTH) -> str:
+    """Values as a line of bars, on a logarithmic scale; a point where there is none to show.
+
+    Example:
+        >>> spark(np.array([100.0, 10.0, 1.0, 0.0, np.nan]))
+        '█▅▁··'
+    """
+    values = values[np.linspace(0, len(values) - 1, min(width, len(values))).round().astype(int)]
+    shown = np.isfinite(values) & (values > 0)
+    if not shown.any():
+        return "·" * len(values)
+    logs = np.log(np.where(shown, values, 1.0))
+    low, high = logs[shown].min(), logs[shown].max()
+    place = ((logs - low) / max(high - low, 1e-12) * (len(_BARS) - 1)).round()
+    return "".join(_BARS[int(i)] if known else "·" for i, known in zip(place, shown, strict=True))
+
+
+def _weights(row: Row) -> Iterator[str]:
+    yield f"Effective weights at the best record, step {row['best_step']:,}"
+    for name, values in matrices(row):
+        yield f"{name} [{' × '.join(map(str, values.shape))}]"
+        yield np.array2string(values, precision=3, suppress_small=True, max_line_width=100, threshold=2000)
+
+
+def _digits(row: Row, reference: Reference | None) -> Iterator[str]:
+    """What a run on sequences reads, and its errors at every length beside their thresholds."""
+    yield ""
+    yield "Numbers read off the test images of each digit at the best record, and their standard deviations"
+    for name in ("digits", "digit_outputs", "digit_spreads"):
+        yield " ".join(f"{value:>8.3g}" for value in row[name])
+    yield ""
+    yield "Test errors at the best record by length of the sequence, and thresholds as released and corrected"
+    limits = [{} if reference is None else reference.thresholds(as_released=released) for released in (True, False)]
+    for length, error in zip(row["test_lengths"], best_errors(row), strict=True):
+        known = [limit.get(length, math.nan) for limit in limits]
+        words = [
+            "no threshold" if np.isnan(limit) else f"{'<' if error < limit else '≥'} {limit:.3g}" for limit in known
+        ]
+        yield f"{length:>6} {error:>10.3g} {words[0]:<14} {words[1]}".rstrip()
+
+
+def matrices(row: Row) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    """The effective weights of a stored run at its best record, by name: matrices, biases, gates."""
+    weights = np.asarray(row["best_weights"], np.float32)
+    position = 0
+    for name, shape in _arrays(row, weights.size):
+        yield name, weights[position : position + math.prod(shape)].reshape(shape)
+        position += math.prod(shape)
+
+
+def _arrays(row: Row, size: int) -> list[tuple[str, tuple[int, ...]]]:
+    """Names and shapes of what is stored one after the other; a network with a unit of unknown parts is one array."""
+    units, options = row["layers"].split(">"), json.loads(row["options"])
+    if not all(unit in UNITS for unit in units):
+        return [("parameters", (size,))] if size else []
+    sizes = [row["input_size"], *[row["hidden_size"]] * (len(units) - 1), row["output_size"]]
+    arrays = []
+    for number, unit in enumerate(units):
+        parts = Layer(unit, tuple(sorted(options[number].items()))).parts
+        assert parts is not None, "a unit of the catalogue has parts"
+        named = layout(parts, sizes[number], sizes[number + 1])
+        arrays += [(f"layer {number + 1}, {unit}, {name}", shape) for name, shape in named]
+    return arrays

@@ -1,0 +1,77 @@
+"""A few runs of every spec, with their learning curves and weights, small enough to go into a page."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...judging.cells import Criterion
+from ...judging.references import with_thresholds
+from ...store import KEY, Store, thinned
+from .embedded import significant
+from .run import matrices
+
+EACH = 2
+"""Runs of a spec that are shown of the solved ones, and of the others: those with the lowest seeds."""
+_CURVES = ("validation", "test", "sparsity")
+_HEAVY = ("best_weights", "curve_step", *(f"curve_{name}" for name in _CURVES))
+_DESCRIBED = ("spec", "layers", "options", "input_size", "hidden_size", "output_size")
+_MEASURED = ("best_step", "best_test", "best_sparsity", "best_gate", "ended_early")
+
+
+def samples(store: Store, criterion: Criterion = "released") -> dict[str, dict[str, Any]]:
+    """A few runs of every spec of a store, by its id, ready for JSON.
+
+    Of a spec: `spec`, its JSON; `threshold`; `arrays`, name, outputs and inputs of each weight matrix; `runs`. Of a
+    run: `seed`, `engine`, `solved`, `solved_at`, `ended_early`; `best_step`, and `test_error`, `sparsity_error`, `gate`
+    and `weights` there, these in thousandths, matrix by matrix; its curve as `step`, `validation`, `test`, `sparsity`.
+
+    Args:
+        store: where the runs are.
+        criterion: the thresholds that decide which runs are solved.
+    """
+    limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
+    runs = store.load(columns=[limit, solved_at, *_MEASURED])
+    runs = with_thresholds(store, runs)
+    runs = runs.assign(solved=runs["best_test"] < runs[limit])
+    count = runs.groupby(["spec_id", "engine"])["seed"].transform("size")
+    runs = runs.iloc[np.lexsort((runs["seed"], runs["engine"], -count, runs["spec_id"]))]
+    runs = runs[runs["engine"] == runs.groupby("spec_id")["engine"].transform("first")]
+    chosen = runs.groupby(["spec_id", "solved"], sort=False).head(EACH)
+    names = chosen[[*KEY]].itertuples(index=False, name=None)
+    heavy = store.load(runs=names, columns=[*_HEAVY, *_DESCRIBED])
+    found: dict[str, dict[str, Any]] = {}
+    kept = heavy[heavy["best_weights"].notna()]  # a thinned store has the weights of a few runs only
+    for row in _rows(chosen.merge(kept, on=[*KEY])):
+        sizes = [(name, *_size(name, matrix.shape)) for name, matrix in matrices(row)]
+        about = {"spec": row["spec"], "threshold": significant(row[limit]), "arrays": sizes, "runs": []}
+        found.setdefault(row["spec_id"], about)["runs"].append(_run(row, row[solved_at]))
+    return found
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _size(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
+    """Rows and columns; a bias is a column, other arrays of one axis are a row."""
+    if len(shape) == 2:
+        return shape[0], shape[1]
+    return (shape[0], 1) if name.endswith("bias") else (1, shape[0])
+
+
+def _run(row: dict[str, Any], solved_at: int) -> dict[str, Any]:
+    step = np.asarray(row["curve_step"])
+    kept = thinned(step)
+    curves = {name: [significant(value) for value in np.asarray(row[f"curve_{name}"])[kept]] for name in _CURVES}
+    weights = np.nan_to_num(np.asarray(row["best_weights"], np.float64))
+    return {
+        **{name: row[name] for name in ("seed", "engine", "solved", "ended_early", "best_step")},
+        "solved_at": int(solved_at),
+        "test_error": significant(row["best_test"]),
+        "sparsity_error": significant(row["best_sparsity"]),
+        "gate": significant(row["best_gate"]),
+        "weights": np.rint(weights * 1000).astype(int).tolist(),
+        "step": step[kept].tolist(),
+        **curves,
+    }

@@ -1,0 +1,120 @@
+"""A table in which every number of ours stands with the published one and the verdict on it, a row a cell."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import pandas as pd
+
+from ...judging.axes import symbol
+from ...papers import Experiment
+from ..charts.figures import AXES
+from .grid import Cell
+from .verdicts import MEASURES, number
+
+Row = Mapping[str, Any]
+
+ALWAYS = ("success_rate", "solved_at_median", "solved_at_mean", "sparsity_mean")
+"""Measures of every cell; gates are shown where they were published, and the exact judge where it has judged."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of ours, the published one, the verdict and what is known about it; empty where there is none."""
+
+    ours: Cell
+    published: Cell | None = None
+    verdict: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A cell of an experiment: what names it, its spec, its runs, its numbers."""
+
+    names: tuple[str, ...]
+    spec_id: str
+    runs: str
+    engine: str
+    numbers: tuple[Number, ...]
+
+    @property
+    def name(self) -> str:
+        """What names it, in a line."""
+        return " ".join(name for name in self.names if name)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Lines that belong together, below the names of their columns."""
+
+    names: tuple[str, ...]
+    measures: tuple[str, ...]
+    groups: tuple[tuple[Line, ...], ...]
+
+    @property
+    def lines(self) -> list[Line]:
+        """All lines."""
+        return [line for group in self.groups for line in group]
+
+    @property
+    def names_of_specs(self) -> dict[str, str]:
+        """What names the cell of each spec; of one that has several, what they have in common."""
+        names: dict[str, tuple[str, ...]] = {}
+        for line in self.lines:
+            other = names.get(line.spec_id, line.names)
+            names[line.spec_id] = tuple(one for one, two in zip(line.names, other, strict=False) if one == two)
+        return {spec: " ".join(name for name in parts if name) for spec, parts in names.items()}
+
+
+def beside(frame: pd.DataFrame, verdicts: pd.DataFrame, experiment: Experiment) -> Table:
+    """The table of an experiment.
+
+    Args:
+        frame: what `summarize` made of the experiment.
+        verdicts: the rows of it that `verdict.verdicts` made.
+        experiment: the experiment.
+    """
+    axis = experiment.axis
+    judged = {(row["model"], row["operation"], row["at"], row["measure"]): row for row in _rows(verdicts)}
+    exact = ["exact_rate"] if frame["seen"].any() else []
+    measures = [
+        ALWAYS[0],
+        *exact,
+        *ALWAYS[1:],
+        *[name for name in dict.fromkeys(verdicts["measure"]) if name not in ALWAYS],
+    ]
+
+    def line(row: Row) -> Line:
+        place = row[axis] if axis else ""
+        names = [symbol(row["operation"]), row["label"], *([_place(place)] if axis else [])]
+        key = (row["model"], row["operation"], place)
+        numbers = [_number(row, measure, judged.get((*key, measure))) for measure in measures]
+        runs = f"{row['n']}" if row["n"] == experiment.seeds else f"{row['n']} of {experiment.seeds}"
+        return Line(tuple(names), row["spec_id"], runs, row["engine"], tuple(numbers))
+
+    together = "model" if axis else "operation"
+    groups = [tuple(map(line, group)) for _, group in groupby(_rows(frame), key=lambda row: row[together])]
+    header = ["Operation", "Model", *([AXES.get(axis, axis.replace("_", " ").capitalize())] if axis else [])]
+    return Table(tuple(header), tuple(MEASURES[name][0] for name in measures), tuple(groups))
+
+
+def _rows(frame: pd.DataFrame) -> Sequence[Row]:
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _number(row: Row, measure: str, judged: Row | None) -> Number:
+    """A number by the estimator that the published one was made with, or, if none was published, by the criterion's."""
+    if judged is not None:
+        return Number(number(judged, "ours"), number(judged, "published"), judged["verdict"], judged["note"])
+    released = f"{measure}_released"
+    name = released if row["criterion"] == "released" and released in row else measure
+    names = {"": name, "_low": f"{name}_low", "_high": f"{name}_high"}
+    ours = {f"ours{side}": row.get(column, math.nan) for side, column in names.items()}
+    return Number(number({"measure": measure, **ours}, "ours"))
+
+
+def _place(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"

@@ -1,0 +1,98 @@
+"""Where the two judges disagree: runs that are solved and not exact, and runs that are exact and not solved.
+
+The one asks whether the test error is below a threshold, the other whether the network, its weights rounded, is the
+task's formula. A network of weights that are no integers may be as good as the formula; one that is the formula once
+rounded may have been too far from it when it was measured.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...judging.axes import operation, symbol
+from ...judging.cells import Cells, Criterion, Judged, judged
+from ...papers import EXPERIMENTS, Experiment
+from ...store import Store
+from .grid import Cell, Format, Grid, scientific, to_json
+
+COLUMNS = [
+    *["experiment", "operation", "model", "label", "runs", "solved", "exact"],
+    *["solved_not_exact", "exact_not_solved", "sparsity_median"],
+]
+
+
+def judges(
+    store: Store, experiments: Iterable[Experiment] | None = None, *, criterion: Criterion = "released"
+) -> pd.DataFrame:
+    """What the two judges say: a row for each experiment, operation and model, whatever the place on the axis.
+
+    `experiment`, `operation`, `model`, `label`; `runs` that both have judged, `solved` and `exact` ones,
+    `solved_not_exact`, `exact_not_solved`, and `sparsity_median`, the median of the sparsity errors of the exact ones,
+    which says how far their weights were moved.
+
+    Args:
+        store: where the runs are.
+        experiments: of which; all by default.
+        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+    """
+    chosen = list(EXPERIMENTS.values() if experiments is None else experiments)
+    return judges_of(judged(store, chosen, criterion), chosen)
+
+
+def judges_of(cells: Cells, experiments: Iterable[Experiment]) -> pd.DataFrame:
+    """What `judges` makes of experiments whose runs are judged."""
+    rows = []
+    for experiment in experiments:
+        groups: dict[tuple[str, str, str], list[Judged]] = {}
+        for spec, _, cell in cells.of(experiment):
+            groups.setdefault((operation(spec), spec.model.name, spec.model.label), []).append(cell)
+        rows += [[experiment.name, *names, *_row(group)] for names, group in groups.items()]
+    frame = pd.DataFrame(rows, columns=COLUMNS)
+    return frame[frame["runs"] > 0].reset_index(drop=True)
+
+
+def _row(cells: Sequence[Judged]) -> list[Any]:
+    runs, solved, exact, both = (
+        sum(getattr(cell, name) for cell in cells) for name in ("seen", "seen_solved", "exact", "exact_solved")
+    )
+    sparsity = np.concatenate([cell.exact_sparsity for cell in cells])
+    return [runs, solved, exact, solved - both, exact - both, float(np.median(sparsity)) if sparsity.size else np.nan]
+
+
+def disagreements(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of what `judges` made in which the two disagree."""
+    return frame[(frame["solved_not_exact"] > 0) | (frame["exact_not_solved"] > 0)]
+
+
+def render_judges(frame: pd.DataFrame, format: Format = "text") -> str:
+    """What the two judges say as text, Markdown, LaTeX, HTML or JSON.
+
+    Args:
+        frame: what `judges` made.
+        format: "text", "markdown", "latex", "html" or "json".
+    """
+    return to_json(frame) if format == "json" else judges_grid(frame).write(format)
+
+
+def judges_grid(frame: pd.DataFrame) -> Grid:
+    """What the two judges say as a table, an experiment a group."""
+    header = ["Experiment", "Op", "Model", "Runs", "Solved", "Exact", "Solved, not exact", "Exact, not solved"]
+    groups = [
+        [_line(row) for row in part.itertuples(index=False)] for _, part in frame.groupby("experiment", sort=False)
+    ]
+    both = frame[["solved_not_exact", "exact_not_solved"]].sum()
+    title = f"Two judges: {both.iloc[0]} runs solved and not exact, {both.iloc[1]} exact and not solved"
+    notes = [
+        "Solved: the test error of the best record is below the threshold. Exact: its network, the weights rounded, is "
+        "the task's formula. Sparsity error: the median of the exact runs, which says how far the weights were moved."
+    ]
+    return Grid(title, [*header, "Sparsity error"], groups, notes if groups else ["There are no runs to judge."])
+
+
+def _line(row: Any) -> list[Cell]:
+    counts = (row.runs, row.solved, row.exact, row.solved_not_exact, row.exact_not_solved)
+    names = [Cell(row.experiment), Cell(symbol(row.operation), maths=True), Cell(row.label)]
+    moved = Cell("—") if np.isnan(row.sparsity_median) else Cell(scientific(row.sparsity_median), maths=True)
+    return [*names, *(Cell(str(count)) for count in counts), moved]

@@ -1,0 +1,106 @@
+"""Lists: the catalogue of experiments, the models, the specs of an experiment, the runs of a spec."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from ...engines import Engines
+from ...judging.axes import axis_value, operation
+from ...papers import Experiment
+from ...progress import duration
+from ...spec import Model, Spec
+from ...tasks import TEN_PARAMETERS
+from .grid import Cell, Format, Grid, scientific, to_json
+
+Columns = Mapping[str, tuple[str, Callable[[Any], str]]]
+
+CATALOGUE: Columns = {
+    "name": ("Name", str),
+    "item": ("In the paper", str),
+    "runs": ("Runs", str),
+    "iterations": ("Iterations", scientific),
+    "stored": ("Stored", str),
+    "seconds": ("To go", lambda seconds: duration(seconds) if seconds else "done"),
+}
+MODELS: Columns = {
+    "model": ("Name", str),
+    "label": ("Label", str),
+    "layers": ("Layers", str),
+    "regularizer": ("Regularizer", str),
+    "engines": ("Engines", str),
+}
+PLAN: Columns = {
+    "engine": ("Engine", str),
+    "runs": ("Runs", str),
+    "iterations": ("Iterations", scientific),
+    "seconds": ("Time", duration),
+}
+SPECS: Columns = {
+    "spec_id": ("Spec", str),
+    "operation": ("Operation", str),
+    "model": ("Model", str),
+    "input_size": ("Inputs", str),
+    "hidden_size": ("Hidden", str),
+    "iterations": ("Iterations", scientific),
+    "seeds": ("Seeds", str),
+}
+RUNS: Columns = {
+    "seed": ("Seed", str),
+    "engine": ("Engine", str),
+    "solved": ("Solved", lambda solved: "yes" if solved else "no"),
+    "exact": ("Exact", lambda exact: {True: "yes", False: "no"}.get(exact, "—")),
+    "solved_at_released": ("Solved at", lambda step: str(step) if step >= 0 else "—"),
+    "best_step": ("Best record", str),
+    "best_test": ("Test error", "{:.3g}".format),
+    "best_sparsity": ("Sparsity error", "{:.3g}".format),
+    "ended_early": ("Ended early", lambda ended: "yes" if ended else ""),
+}
+
+MEASURED = [name for name in RUNS if name not in ("seed", "engine", "solved")]
+"""The columns of a store that a list of runs takes."""
+
+
+def write(frame: pd.DataFrame, title: str, columns: Columns, format: Format = "text") -> str:
+    """A list in one of the formats of a table; a column that is not described is shown as it is."""
+    if format == "json":
+        return to_json(frame)
+    shown = [columns.get(name, (name.replace("_", " ").capitalize(), str)) for name in map(str, frame)]
+    rows = [[Cell(show(value)) for value, (_, show) in zip(row, shown, strict=True)] for row in frame.to_numpy(object)]
+    return Grid(title, [header for header, _ in shown], [rows]).write(format)
+
+
+def models(chosen: Iterable[Model], engines: Engines) -> pd.DataFrame:
+    """Models with their layers, their regularizer, and the engines that can run them on this machine."""
+    rows = []
+    for model in chosen:
+        schedule = model.schedule
+        ramp = f"{schedule.strength:g} from {schedule.start:,} to {schedule.end:,}" if schedule.strength else ""
+        spec = Spec(task=TEN_PARAMETERS, model=model)
+        rows.append(
+            {
+                "model": model.name,
+                "label": model.label,
+                "layers": ">".join(layer.name for layer in model.layers),
+                "regularizer": ramp,
+                "engines": ", ".join(engines.able(spec)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def specs(experiment: Experiment) -> pd.DataFrame:
+    """What an experiment runs."""
+    return pd.DataFrame(
+        {
+            "spec_id": spec.id,
+            "operation": operation(spec),
+            "model": spec.model.name,
+            **({experiment.axis: axis_value(spec, experiment.axis)} if experiment.axis else {}),
+            "input_size": spec.task.input_size,
+            "hidden_size": spec.hidden_size,
+            "iterations": spec.iterations,
+            "seeds": experiment.seeds,
+        }
+        for spec in experiment.specs
+    )

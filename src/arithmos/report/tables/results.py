@@ -1,0 +1,140 @@
+"""A summary as a table in the manner of the paper: our row, and the published one below it."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import pandas as pd
+
+from ...papers import Experiment
+from ...tasks import OPERATIONS
+from .grid import Cell, Format, Grid, percent, scientific, to_json
+
+Row = Mapping[str, Any]
+
+_MEASURES = ("success_rate", "solved_at_median", "solved_at_mean", "sparsity_mean")
+_KINDS = {"released": "_released", "corrected": ""}
+_CRITERIA = {
+    "released": "Solved by the thresholds of the published runs. Mean and sparsity error by the estimators behind the "
+    "published numbers, which are not sample means.",
+    "corrected": "Solved by the thresholds of the task's own subsets. Mean and sparsity error by maximum likelihood; "
+    "the published ones are not, so compare them with criterion released.",
+}
+
+EXACT = (
+    "Exact: the network of the best record, its weights rounded, is the task's formula, however far they were moved."
+)
+
+
+def render(frame: pd.DataFrame, experiment: Experiment, format: Format = "text") -> str:
+    """A summary as text, Markdown, LaTeX (booktabs), HTML or JSON.
+
+    Args:
+        frame: what `summarize` made of the experiment.
+        experiment: the experiment.
+        format: "text", "markdown", "latex", "html" or "json".
+    """
+    return to_json(frame) if format == "json" else grid(frame, experiment).write(format)
+
+
+def grid(frame: pd.DataFrame, experiment: Experiment) -> Grid:
+    """The table of an experiment, its best values marked."""
+    rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+    compared = "published_n" in frame
+    header = ["Op", "Model", *([experiment.axis.replace("_", " ").capitalize()] if experiment.axis else [])]
+    header += ["Threshold"] if "threshold" in frame else []
+    header += ["Source", "Runs", "Success rate", *(["Exact"] if _exact(rows) else [])]
+    header += ["Solved at, median", "Solved at, mean", "Sparsity error"]
+    header += ["p", "Median agrees"] if compared else []
+    together = "model" if experiment.axis else "operation"
+    exact = _exact(rows)
+    groups = [
+        _group(list(group), experiment, compared, exact) for _, group in groupby(rows, key=lambda row: row[together])
+    ]
+    title = f"{experiment.item}: {experiment.title}" if experiment.item else experiment.title
+    notes = _notes(rows, compared)
+    if rows and not any(row["n"] or isinstance(row.get("note"), str) for row in rows):
+        notes.append(f"There are no runs yet; make them by: arithmos run {experiment.name}")
+    return Grid(title, header, groups, notes)
+
+
+def _exact(rows: Sequence[Row]) -> bool:
+    """Whether there is anything that the exact judge has seen."""
+    return any(row["seen"] for row in rows)
+
+
+def _group(rows: Sequence[Row], experiment: Experiment, compared: bool, exact: bool) -> list[list[Cell]]:
+    """Rows of one operation, or of one curve: ours, each with the published one below it."""
+    kind = _KINDS[rows[0]["criterion"]]
+    rates = ["success_rate", *(["exact_rate"] if exact else [])]
+    ours = _measured(rows, *rates, "solved_at_median", f"solved_at_mean{kind}", f"sparsity_mean{kind}")
+    printed = _measured(rows, *(f"published_{name}" for name in _MEASURES)) if compared else ours
+    lines = []
+    for row, mine, theirs in zip(rows, ours, printed, strict=True):
+        names = [Cell(_symbol(row["operation"]), maths=True), Cell(row["label"])]
+        names += [Cell(_place(row[experiment.axis]), maths=True)] if experiment.axis else []
+        names += [_cell(row, "threshold", scientific, None)] if "threshold" in row else []
+        made = [Cell(row["engine"] or "—"), Cell(_runs(row["n"], experiment.seeds))]
+        lines.append([*names, *made, *mine, *(_comparison(row) if compared else [])])
+        if compared and not pd.isna(row["published_n"]):
+            made = [Cell("published"), Cell(str(row["published_n"]))]
+            theirs = (theirs[0], *([Cell()] if exact else []), *theirs[1:])
+            lines.append([*[Cell()] * len(names), *made, *theirs, Cell(), Cell()])
+    return lines
+
+
+def _measured(rows: Sequence[Row], *names: str) -> list[tuple[Cell, ...]]:
+    return list(zip(*(_column(rows, name) for name in names), strict=True))
+
+
+def _column(rows: Sequence[Row], name: str) -> list[Cell]:
+    """One measure of the rows, its best values marked: the highest rate, the lowest of the rest."""
+    success = name.endswith("_rate")
+    write, best = (percent, max) if success else (scientific, min)
+    known = [row[name] for row in rows if not math.isnan(row[name])]
+    target = write(best(known)) if len(rows) > 1 and known and not (success and best(known) == 0) else None
+    return [_cell(row, name, write, target) for row in rows]
+
+
+def _cell(row: Row, name: str, write: Callable[[float], str], target: str | None) -> Cell:
+    value, low, high = row[name], row.get(f"{name}_low", math.nan), row.get(f"{name}_high", math.nan)
+    if math.isnan(value):
+        return Cell("—")
+    best = write(value) == target
+    if name.endswith("median") or math.isnan(low):
+        return Cell(write(value), best=best, maths=True)
+    return Cell(write(value), write(high - value), write(value - low), best, maths=True)
+
+
+def _symbol(operation: str) -> str:
+    return next((symbol for name, (symbol, _) in OPERATIONS.items() if name == operation), "")
+
+
+def _place(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _runs(n: int, seeds: int) -> str:
+    return str(n) if n == seeds else f"{n} of {seeds}"
+
+
+def _comparison(row: Row) -> list[Cell]:
+    p = row["success_p"]
+    written = "" if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.2g}"
+    return [Cell(written, maths=True), Cell({True: "yes", False: "no"}.get(row["median_agrees"], ""))]
+
+
+def _notes(rows: Sequence[Row], compared: bool) -> list[str]:
+    notes = [_CRITERIA[rows[0]["criterion"]]] if rows else []
+    if _exact(rows):
+        notes.append(EXACT)
+    if compared:
+        notes.append(
+            "p: Fisher's exact test of the success rates. Median agrees: the published median lies within the 99 % "
+            "interval that ours gives for it."
+        )
+    notes += dict.fromkeys(row["note"] for row in rows if isinstance(row.get("note"), str))
+    if ended := sum(row["ended_early"] for row in rows):
+        notes.append(f"Runs that met NaN and ended early: {ended}.")
+    return notes

@@ -1,0 +1,104 @@
+"""Verdicts as tables: how many of each, and every number with its own."""
+
+import math
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Any
+
+import pandas as pd
+
+from ...judging.axes import symbol
+from ...papers import EXPERIMENTS, OWN, Experiment, Finding, findings
+from ...papers.verdicts import WORDS, matrix
+from .grid import Cell, Format, Grid, percent, scientific, to_json
+
+MEASURES = {
+    "success_rate": ("Success rate", percent),
+    "exact_rate": ("Exact", percent),
+    "solved_at_median": ("Solved at, median", scientific),
+    "solved_at_mean": ("Solved at, mean", scientific),
+    "sparsity_mean": ("Sparsity error", scientific),
+    "gate_multiplies": ("Gate at 0", percent),
+    "gate_adds": ("Gate at 1", percent),
+}
+"""What is compared, and how it is written."""
+
+Row = Mapping[str, Any]
+
+
+def render_verdicts(frame: pd.DataFrame, format: Format = "text", *, every: bool = True) -> str:
+    """The matrix of verdicts, and below it the numbers of each experiment.
+
+    Args:
+        frame: what `verdicts` made.
+        format: "text", "markdown", "latex", "html" or "json"; JSON has the rows themselves.
+        every: show all numbers, and not only those that differ.
+    """
+    if format == "json":
+        return to_json(frame)
+    shown = frame if every else frame[frame["verdict"] == "differs"]
+    tables = [matrix_grid(frame), *[verdict_grid(part) for _, part in shown.groupby("experiment", sort=False)]]
+    return "\n\n".join(table.write(format) for table in tables)
+
+
+def matrix_grid(frame: pd.DataFrame) -> Grid:
+    """How many published numbers have which verdict, an experiment a row, and their sums."""
+    counts = matrix(frame)
+    header = ["Experiment", "Numbers", *[word.capitalize() for word in WORDS], "0% in print", *WORDS]
+    rows = [*counts.to_numpy(object), ["All", *counts.iloc[:, 1:].sum()]] if len(counts) else []
+    cells = [[Cell(str(value)) for value in row] for row in rows]
+    notes = [
+        "Success rates of 0% in print are counted apart, in the last five columns: agreeing to fail is cheap.",
+        "Differs: by the Benjamini–Hochberg procedure at 5% among the numbers of one kind in an experiment. Success "
+        "rates and gates are compared by Fisher's exact test; medians, means and sparsity errors by where the printed "
+        "number lies among those that our runs lead one to expect, made by the same estimator. Too few runs: fewer "
+        "than published, or too few solved ones to tell.",
+    ]
+    title = "Verdicts on the published numbers"
+    return Grid(title, header, [cells[:-1], cells[-1:]] if cells else [], notes if cells else ["Nothing is published."])
+
+
+def verdict_grid(frame: pd.DataFrame) -> Grid:
+    """The published numbers of one experiment, ours and the verdicts."""
+    rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+    experiment = EXPERIMENTS[rows[0]["experiment"]]
+    place = [experiment.axis.replace("_", " ").capitalize()] if experiment.axis else []
+    header = ["Op", "Model", *place, "Number", "Published", "Solved", "Ours", "Solved", "p", "Verdict", "Note"]
+    together = "model" if experiment.axis else "operation"
+    groups = [[_line(row, experiment) for row in part] for _, part in groupby(rows, key=lambda row: row[together])]
+    concerned = [found for found in findings(experiment.name) if any(found.concerns(row) for row in rows)]
+    notes = [written(found, experiment) for found in concerned]
+    return Grid(f"{experiment.item}: {experiment.title}", header, groups, notes)
+
+
+def _line(row: Row, experiment: Experiment) -> list[Cell]:
+    at = row["at"] if isinstance(row["at"], str) else f"{row['at']:g}"
+    place = [Cell(at, maths=True)] if experiment.axis else []
+    names = [Cell(symbol(row["operation"]), maths=True), Cell(row["label"]), *place]
+    theirs = [number(row, "published"), Cell(f"{row['published_k']}/{row['published_n']}")]
+    ours = [number(row, "ours"), Cell(f"{row['k']}/{row['n']}")]
+    p = "" if math.isnan(row["p"]) else "<0.001" if row["p"] < 0.001 else f"{row['p']:.2g}"
+    outcome = [Cell(p, maths=True), Cell(row["verdict"]), Cell(row["note"])]
+    return [*names, Cell(MEASURES[row["measure"]][0]), *theirs, *ours, *outcome]
+
+
+def number(row: Row, name: str) -> Cell:
+    """A number of a row, "published" or "ours", with its bounds."""
+    write = MEASURES[row["measure"]][1]
+    value, low, high = row[name], row[f"{name}_low"], row[f"{name}_high"]
+    if math.isnan(value):
+        return Cell("—")
+    if math.isnan(low):
+        return Cell(write(value), maths=True)
+    # Points and bars of a drawing are rounded apart, which may put a bound on the wrong side.
+    return Cell(write(value), write(max(0.0, high - value)), write(max(0.0, value - low)), maths=True)
+
+
+def written(found: Finding, experiment: Experiment) -> str:
+    """A finding on an experiment, and what it is about."""
+    labels = {spec.model.name: spec.model.label for spec in experiment.specs}
+    place = f"{found.at:g}" if isinstance(found.at, float) else found.at
+    about = [labels.get(found.model, ""), symbol(found.operation), f"at {place}" if place is not None else ""]
+    about += [MEASURES[found.measure][0].lower() if found.measure else "", OWN if found.own else ""]
+    where = ", ".join(word for word in about if word)
+    return f"{where}: {found.text}" if where else found.text

@@ -1,0 +1,273 @@
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from tests.factories import make_run
+
+from arithmos.judging.axes import places
+from arithmos.judging.cells import Cells, Judged
+from arithmos.papers import EXPERIMENTS, Finding
+from arithmos.papers.madsen2020 import published
+from arithmos.papers.verdicts import COLUMNS, WORDS, matrix, verdicts_of
+from arithmos.report import render_verdicts, verdicts
+from arithmos.report.tables.grid import FORMATS
+from arithmos.report.tables.summary import cell_key, describe, published_cells
+from arithmos.report.tables.verdicts import written
+from arithmos.statistics import fisher_exact
+from arithmos.store import Store
+
+TABLE, GATE, SWEEP = EXPERIMENTS["table-1"], EXPERIMENTS["gate"], EXPERIMENTS["regularizer-mul"]
+PUBLISHED = [experiment for experiment in EXPERIMENTS.values() if experiment.published]
+
+
+def spread(mean, deviation, n):
+    """Values of a gamma distribution, evenly spaced in probability."""
+    shape = (mean / deviation) ** 2
+    return stats.gamma.ppf((np.arange(n) + 0.5) / n, shape, scale=mean / shape)
+
+
+def like(printed, n, *, k=None, times=1.0):
+    """Runs that a published cell could be of, or of one whose steps and errors are so many times as large."""
+    k = round(printed["k"] / printed["n"] * n) if k is None else k
+    if k == 0 or math.isnan(printed["solved_at_mean"]):
+        return Judged(engine="cpu", n=n, k=k, solved_at=np.full(k, 1e6), sparsity=np.full(k, 0.1))
+    values = {}
+    for measure in ("solved_at_mean", "sparsity_mean"):
+        mean = max(printed[measure], 1e-9)
+        reach = (printed[f"{measure}_high"] - printed[f"{measure}_low"]) / 2
+        deviation = min(mean, reach / 1.96 * math.sqrt(printed["k"])) if reach > 0 else 0.1 * mean
+        values[measure] = times * spread(mean, deviation, k)
+    factor = 2 if 3.6e-5 < printed["sparsity_mean"] <= 0.25 and printed["k"] > 1 else 1
+    return Judged(engine="cpu", n=n, k=k, solved_at=values["solved_at_mean"], sparsity=factor * values["sparsity_mean"])
+
+
+@pytest.fixture
+def judge():
+    """Verdicts on an experiment of which the runs are given by a function of its published cells."""
+
+    def judge(experiment, cell):
+        printed = published_cells(experiment)
+        found = {}
+        for spec, at in places(experiment):
+            row = printed[cell_key(describe(spec, experiment.axis, at), experiment.axis)]
+            if (made := cell(row)) is not None:
+                found[spec.id, experiment.seeds, at] = made
+        return verdicts_of(Cells("released", found), [experiment])
+
+    return judge
+
+
+def words(frame, measure="success_rate"):
+    return frame[frame["measure"] == measure]["verdict"].tolist()
+
+
+def test_runs_like_the_published_agree(judge):
+    frame = judge(TABLE, lambda row: like(row, 100))
+    assert list(frame) == COLUMNS
+    assert set(frame["verdict"]) == {"agrees"}
+    assert len(frame) == 3 * 4
+
+
+def test_other_rates_differ(judge):
+    frame = judge(TABLE, lambda row: like(row, 100, k=50))
+    assert words(frame) == ["differs"] * 3
+    assert frame.loc[0, "p"] == fisher_exact(50, 100, 13, 100)
+
+
+def test_other_steps_and_errors_differ(judge):
+    frame = judge(TABLE, lambda row: like(row, 100, times=2.0))
+    assert words(frame) == ["agrees"] * 3
+    for measure in ("solved_at_median", "solved_at_mean", "sparsity_mean"):
+        assert words(frame, measure) == ["differs"] * 3, measure
+
+
+def test_fewer_runs_than_published(judge):
+    frame = judge(TABLE, lambda row: like(row, 99, k=99))
+    assert set(frame["verdict"]) == {"too few runs"}
+    assert frame["p"].isna().all()
+
+
+def test_an_empty_store(tmp_path):
+    frame = verdicts(Store(tmp_path), [TABLE, SWEEP])
+    assert set(frame["verdict"]) == {"not run"}
+    assert frame["ours"].isna().all()
+    assert (frame["note"] != "").sum() == 2  # second logs at two strengths; nothing about runs that are not there
+
+
+def test_nothing_solved_leaves_steps_open(judge):
+    frame = judge(TABLE, lambda row: Judged(engine="cpu", n=100, k=0))
+    assert words(frame) == ["differs"] * 3
+    assert words(frame, "solved_at_mean") == ["too few runs"] * 3
+    assert set(frame[frame["measure"] != "success_rate"]["note"]) == {"none of our runs is solved"}
+
+
+def test_one_solved_run_tells_nothing_of_steps(judge):
+    frame = judge(TABLE, lambda row: like(row, 100, k=1))
+    assert words(frame, "solved_at_median") == ["too few runs"] * 3
+    assert "1 solved runs beside 13 published tell nothing" in frame["note"].tolist()
+
+
+def test_many_tests_are_seen_together(judge):
+    """94 % against 84 % has p = 0.04: alone among three tests it may be chance, with two others it is not."""
+    alone = judge(TABLE, lambda row: like(row, 100, k=84 if row["model"] == "NMU" else None))
+    assert 0.05 / 3 < alone[alone["measure"] == "success_rate"]["p"].min() < 0.05
+    assert words(alone) == ["agrees"] * 3
+    assert words(judge(TABLE, lambda row: like(row, 100, k=84))) == ["differs"] * 3
+
+
+def test_zeros_do_not_make_it_cheaper_to_agree(judge):
+    """p = 0.01 is one of four at 5 %, and would not be one of eleven."""
+    squares = EXPERIMENTS["all-models"].select(operations=["squared"])
+    frame = judge(squares, lambda row: like(row, 100, k=59 if row["model"] == "NACMul" else None))
+    one = frame.set_index(["measure", "model"]).loc[("success_rate", "NACMul")]
+    assert 0.05 / 11 < one["p"] < 0.05 / 4
+    assert one["verdict"] == "differs"
+
+
+def test_a_zero_that_we_solve_differs(judge):
+    ops = EXPERIMENTS["all-models"].select(operations=["div"])
+    frame = judge(ops, lambda row: like(row, 100, k=30 if row["model"] == "NALU" else 0))
+    assert frame.set_index("model")["verdict"].to_dict() == {
+        spec.model.name: "differs" if spec.model.name == "NALU" else "agrees" for spec in ops.specs
+    }
+
+
+def test_second_logs_neither_ask_for_more_runs_nor_count(judge):
+    frame = judge(SWEEP, lambda row: like(row, 50, k=min(50, row["k"])))
+    assert "too few runs" not in set(words(frame))
+    first = frame.iloc[0]
+    assert (first["published_k"], first["published_n"]) == (50, 54)
+    assert first["note"] == "4 second logs of the same seeds, so 50/50 is the better rate; p = 1 against 50/50"
+    assert "second logs of seeds that are already there" in first["finding"]
+
+
+def test_a_drawing_that_shows_zero_knows_its_grid(judge):
+    sizes = dataclasses.replace(EXPERIMENTS["hidden-size"], specs=EXPERIMENTS["hidden-size"].specs[-9:-8])
+    assert published_cells(sizes)["NMU", 2]["sparsity_mean"] == 0
+    small = judge(sizes, lambda row: dataclasses.replace(like(row, 50), sparsity=np.full(50, 1e-7)))
+    large = judge(sizes, lambda row: dataclasses.replace(like(row, 50), sparsity=np.full(50, 1e-3)))
+    assert words(small, "sparsity_mean") == ["agrees"]
+    assert words(large, "sparsity_mean") == ["differs"]
+
+
+def test_exact_weights_have_a_sparsity_error_of_nothing(judge):
+    frame = judge(TABLE, lambda row: dataclasses.replace(like(row, 100), sparsity=np.zeros(like(row, 100).k)))
+    assert words(frame, "sparsity_mean")[2] == "differs"
+
+
+@pytest.mark.parametrize("halved", [True, False])
+def test_an_error_that_may_be_halved_agrees_either_way(judge, halved):
+    adds = EXPERIMENTS["all-models"].select(operations=["add"])
+    mean = 3.2e-5 * (2 if halved else 1)
+    nau = {"sparsity": spread(mean, mean, 100)}
+    frame = judge(adds, lambda row: dataclasses.replace(like(row, 100), **nau if row["model"] == "NAU" else {}))
+    assert frame.set_index(["model", "measure"]).loc[("NAU", "sparsity_mean"), "verdict"] == "agrees"
+
+
+def test_gates_are_counted_at_both_ends(judge):
+    counts = published.load("figure_gate_histogram")
+
+    def cell(row):
+        own = counts[(counts["model"] == row["model"]) & (counts["operation"] == row["operation"])]
+        by = {solved: np.repeat(part["gate"], part["count"]) for solved, part in own.groupby("solved")}
+        return dataclasses.replace(like(row, 100), gate_solved=by[True].to_numpy(), gate_unsolved=by[False].to_numpy())
+
+    frame = judge(GATE, cell)
+    gates = frame[frame["measure"].str.startswith("gate")]
+    assert len(gates) == 12
+    assert (gates["published"] == gates["ours"]).all()
+    assert set(gates["verdict"]) == {"agrees"}
+    shifted = judge(GATE, lambda row: dataclasses.replace(cell(row), gate_unsolved=np.full(100 - row["k"], 0.5)))
+    assert "differs" in words(shifted, "gate_adds")
+
+
+def test_every_published_number_is_judged(tmp_path):
+    frame = verdicts(Store(tmp_path))
+    for experiment in PUBLISHED:
+        rows = published.load(experiment.published)
+        expected = sum(rows[name].notna().sum() for name in rows if name in set(frame["measure"]))
+        expected += 12 if experiment is GATE else 0
+        assert (frame["experiment"] == experiment.name).sum() == expected
+    assert frame[frame["zero"]]["published"].eq(0).all()
+
+
+def test_matrix_counts_zeros_apart(judge):
+    ops = EXPERIMENTS["all-models"].select(operations=["squared"])
+    counts = matrix(judge(ops, lambda row: like(row, 100))).iloc[0]
+    assert counts["numbers"] == 4 * 4
+    assert counts["agrees"] + counts["differs"] + counts["too few runs"] + counts["not run"] == 16
+    assert (counts["zero numbers"], counts["zero agrees"]) == (7, 7)
+
+
+def test_verdicts_on_a_store(tmp_path):
+    store = Store(tmp_path)
+    nmu, printed = TABLE.specs[2], published_cells(TABLE)["NMU", "mul"]
+    ours = like(printed, 100)
+    for seed in range(100):
+        solved = seed < ours.k
+        at = int(ours.solved_at[seed]) if solved else -1
+        sparsity = float(ours.sparsity[seed]) if solved else 0.3
+        steps = {"solved_at_released": at, "solved_at_corrected": -1}
+        store.append([make_run(nmu, seed, "cpu", best_test=1e-7 if solved else 1.0, best_sparsity=sparsity, **steps)])
+    frame = verdicts(store, [TABLE]).set_index(["model", "measure"])
+    assert set(frame.loc["NMU"]["verdict"]) == {"agrees"}
+    assert set(frame.loc["NALU"]["verdict"]) == {"not run"}
+    assert frame.loc[("NMU", "success_rate"), "engine"] == "cpu"
+    with pytest.raises(ValueError, match="criterion must be 'released' or 'corrected', got 'lax'"):
+        verdicts(store, [TABLE], criterion="lax")
+
+
+@pytest.fixture
+def some(judge):
+    """All words: rates that agree, a rate that differs, too few runs, none."""
+    runs = {"NMU": lambda row: like(row, 100, k=60), "NALU": lambda row: like(row, 20)}
+    return judge(TABLE, lambda row: runs[row["model"]](row) if row["model"] in runs else None)
+
+
+def test_golden_verdicts(some, golden):
+    golden("verdict.txt", render_verdicts(some) + "\n")
+    golden("verdict.md", render_verdicts(some, "markdown") + "\n")
+
+
+def test_only_what_differs(some):
+    page = render_verdicts(some, every=False)
+    assert page.count(" differs ") > 0
+    assert "not run  " not in page.split("Table 1")[1]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_has_every_word(some, format):
+    page = render_verdicts(some, format)
+    assert all(word in page for word in WORDS)
+
+
+def test_json_has_the_rows(some):
+    rows = json.loads(render_verdicts(some, "json"))
+    assert len(rows) == len(some)
+    assert rows[0]["p"] is None
+
+
+def test_nothing_published(tmp_path):
+    frame = verdicts(Store(tmp_path), [TABLE.select(iterations=1000)])
+    assert len(frame) == 0
+    assert isinstance(frame, pd.DataFrame)
+    for format in FORMATS:
+        assert "Nothing is published." in render_verdicts(frame, format)
+
+
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ({}, "Odd."),
+        ({"model": "NACMulNMU", "operation": "mul", "measure": "sparsity_mean"}, "NAC•,NMU, ×, sparsity error: Odd."),
+        ({"model": "NMU", "at": 4.0}, "NMU, at 4: Odd."),
+        ({"at": "U[0,1]"}, "at U[0,1]: Odd."),
+        ({"model": "NMU", "own": True}, "NMU, the project's own runs: Odd."),
+    ],
+)
+def test_a_finding_is_about_what_tables_call_it(about, words):
+    assert written(Finding("input-size", "Odd.", **about), EXPERIMENTS["input-size"]) == words

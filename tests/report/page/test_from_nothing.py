@@ -1,0 +1,22 @@
+"""From nothing to a figure: every experiment at a size that a test can bear, run, stored, judged and drawn."""
+
+import pytest
+
+from arithmos import bench
+from arithmos.papers import EXPERIMENTS, FIGURES
+from arithmos.report.charts.draw import draw, save
+from arithmos.store import Store
+
+
+@pytest.mark.slow
+def test_every_name_from_nothing_to_figure(tmp_path):
+    store = Store(tmp_path / "runs")
+    names = [name for name in EXPERIMENTS if not name.startswith("mnist")]
+    experiments = bench.select(names, seeds=2, iterations=2000)
+    outcome = bench.run(experiments, engine="cpu", store=store)
+    assert outcome.left == 0
+    drawn = {experiment.name: experiment for experiment in experiments}
+    for name in FIGURES:
+        path = tmp_path / f"{name}.svg"
+        save(draw(drawn.get(name, FIGURES[name]), store), path)
+        assert path.read_text(encoding="utf-8").startswith("<svg")
