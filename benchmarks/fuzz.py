@@ -28,6 +28,7 @@ MEANING = {
     "command_line": "command lines of all verbs",
     "store_part": "parts of a store with a sound digest: columns, types, nulls, bounds, metadata, foreign files",
     "weights_file": "safetensors, wrong in a byte, in the header, in what it says of its network, or in its tensors",
+    "formula": "formulas as text, wrong in a name, a sign, a parenthesis, or out of bounds",
 }
 
 

@@ -1,4 +1,4 @@
-"""No file is unpickled, and SECURITY.md says what pyproject.toml says."""
+"""No file is unpickled, no text is run, and SECURITY.md says what pyproject.toml says."""
 
 import ast
 import re
@@ -14,6 +14,21 @@ PICKLING = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "sh
 CALLS = {"read_pickle", "to_pickle", "load_pickle", "unsafe_load", "PyExtensionType"}
 MAY_COPY = {"testing.py"}
 """It pickles what it has just made, and no file."""
+RUNS = {"eval", "exec", "compile", "sympify", "parse_expr", "parse_latex", "lambdify", "__import__"}
+MAY_RUN = {"engines/cpu/kernel.py": {"exec", "compile"}, "spec.py": {"exec", "compile"}}
+"""One runs the loops that it has just written, the other the units that a user names."""
+
+
+def runs(text: str) -> set[str]:
+    """The calls of a module that run text, or may."""
+    nodes = [node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    return RUNS & {ast.unparse(node).rpartition("sympy.")[2] for node in nodes if ast.unparse(node) != "re.compile"}
+
+
+@pytest.mark.parametrize("path", SOURCE, ids=lambda path: path.relative_to(ROOT / "src" / "arithmos").as_posix())
+def test_nothing_runs_text(path: Path) -> None:
+    name = path.relative_to(ROOT / "src" / "arithmos").as_posix()
+    assert runs(path.read_text(encoding="utf-8")) <= MAY_RUN.get(name, set())
 
 
 def complaints(text: str, *, may_copy: bool = False) -> list[str]:

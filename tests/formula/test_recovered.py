@@ -200,7 +200,8 @@ def test_bias_and_relu():
 @pytest.mark.parametrize(
     ("target", "options", "message"),
     [
-        ("x1 + x3", {}, "target must be a formula in x1 to x2, got 'x3' in it"),
+        ("x1 + x3", {}, "target must be a formula in x1 to x2, got 'x3' at character 6: unknown name"),
+        (sympy.Symbol("x3"), {}, "target must be a formula in x1 to x2, got 'x3' in it"),
         (["x1", "x2"], {}, "target must have 1 formulas, one an output, got 2"),
         (TEN_PARAMETERS, {}, "target must have the 2 inputs of the network, got 4"),
         ("x1 + x2", {"inputs": [[1.0]]}, r"inputs must have the shape \[rows, 2\], got \[1, 1\]"),
@@ -209,6 +210,22 @@ def test_bias_and_relu():
 def test_what_does_not_fit_is_refused(target, options, message):
     with pytest.raises(ValueError, match=message):
         recovered(filled(NAU(2, 1), [[1.0, 1.0]]), target, **options)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('pathlib').Path('ran').touch()",
+        "x1 + [open('ran', 'w') for _ in '1'][0].fileno()",
+        "(lambda: open('ran', 'w'))()",
+        "x1.__class__.__base__.__subclasses__()",
+    ],
+)
+def test_text_is_not_run(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="target must be a formula in x1, got "):
+        recovered(filled(NAU(1, 1), [[1.0]]), text)
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_spec_is_read_back_from_its_json():

@@ -3,6 +3,7 @@
 from . import Target
 from .commands import command_line
 from .files import data_file, digits_file, experiment_file, measured_file, unit_file
+from .formulas import formula
 from .parts import store_part
 from .specs import spec
 from .weights import weights_file
@@ -17,4 +18,5 @@ TARGETS: dict[Target, int] = {
     command_line: 2_000,
     store_part: 500,
     weights_file: 2_000,
+    formula: 10_000,
 }

@@ -15,6 +15,7 @@ FEW = {
     "command_line": 25,
     "store_part": 8,
     "weights_file": 200,
+    "formula": 500,
 }
 
 

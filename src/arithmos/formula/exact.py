@@ -114,4 +114,7 @@ def same(one: Exact, other: Exact) -> bool:
     difference = one - other
     if isinstance(difference, int | Fraction):
         return difference == 0
+    parts = difference.evalf(2).as_real_imag()
+    if any(part.is_Float and part._prec > 1 for part in parts):  # to some digits it is not 0
+        return False
     return bool(difference == 0) or bool(difference.equals(0))

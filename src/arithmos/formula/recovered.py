@@ -77,7 +77,7 @@ def recovered(
 
     Args:
         model: a unit, or a `torch.nn.Sequential` of units.
-        target: a task; or a formula in x1, x2, …, as text or of SymPy's, one an output.
+        target: a task; or a formula in x1, x2, …, one per output, as text that `parse` reads or of SymPy's.
         seed: of the run, which says where a task's subsets are.
         inputs: rows that the network is meant for, `[rows, inputs]`. By default those of the task; for a formula all
             signs are tried, and gates must not depend on them.
@@ -129,17 +129,19 @@ def _targets(
         return [[value] for value in _task_targets(target, seed, at)]
     import sympy
 
+    from .parse import parse
+
     formulas = [target] if isinstance(target, str | sympy.Expr) else list(target)
     if len(formulas) != stages[-1].out_features:
         raise ValueError(f"target must have {stages[-1].out_features} formulas, one an output, got {len(formulas)}")
     names = [f"x{number}" for number in range(1, stages[0].in_features + 1)]
-    read = [sympy.sympify(formula, locals={name: sympy.Symbol(name) for name in names}) for formula in formulas]
+    read = [formula if isinstance(formula, sympy.Expr) else parse(formula, names) for formula in formulas]
     for name in sorted({symbol.name for formula in read for symbol in formula.free_symbols} - {*names}):
         raise ValueError(f"target must be a formula in {names[0]} to {names[-1]}, got {name!r} in it")
     by_name = [{symbol: names.index(symbol.name) for symbol in formula.free_symbols} for formula in read]
     return [
         [
-            formula.subs({symbol: point[i] for symbol, i in places.items()})
+            formula.xreplace({symbol: sympy.Integer(point[i]) for symbol, i in places.items()})
             for formula, places in zip(read, by_name, strict=True)
         ]
         for point in at.tolist()
