@@ -1,9 +1,11 @@
 """Checks of what a user hands in: each names the argument, the value and what would have been right."""
 
 import math
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral, Real
+from pathlib import Path
 
 WORD = 2**32 - 1
 """The largest count: seeds, steps and places are 32-bit words to the random generator."""
@@ -56,6 +58,13 @@ def text(name: str, value: object) -> str:
     if not (isinstance(value, str) and value and value.isprintable()):
         raise ValueError(f"{name} must be a line of printable text, got {shown(value)}")
     return value
+
+
+def file_size(path: str | Path, most: int) -> None:
+    """Refuse a file that is too large, before it is read."""
+    size = os.path.getsize(path)
+    if size > most:
+        raise ValueError(f"{path} must have at most {most:,} bytes, got {size:,}")
 
 
 def one_of(name: str, value: object, known: Iterable[str]) -> str:

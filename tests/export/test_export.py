@@ -189,3 +189,14 @@ def test_foreign_files_are_refused(tmp_path):
         load_safetensors(path)
     with pytest.raises(FileNotFoundError):
         load_safetensors(tmp_path / "nowhere.safetensors")
+
+
+def test_a_large_header_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    from safetensors.torch import save_file
+
+    entry = {"unit": "NAU", "version": 1, "options": {"in_features": 1, "out_features": 1}}
+    path = tmp_path / "network.safetensors"
+    save_file({"0.weight": torch.ones(1, 1)}, path, {"arithmos.network": json.dumps([entry] * 20_000)})
+    monkeypatch.setattr("safetensors.safe_open", lambda *args, **options: pytest.fail("it was read"))
+    with pytest.raises(ValueError, match=r"header of '.*' must have at most 1,048,576 bytes, got 1,8\d\d,\d\d\d"):
+        load_safetensors(path)

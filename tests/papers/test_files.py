@@ -190,6 +190,9 @@ def test_rows_and_units_lie_beside_the_file(tmp_path):
         ("models = ", "own.toml is no TOML: Invalid value"),
         ("x = [" * 2000, "own.toml is no TOML"),
         (f"seeds = {'9' * 5000}", "own.toml is no TOML"),
+        ("a." * 16 + "a = 1", "own.toml: a key must have at most 16 names, got 'a.a.a."),
+        ('[ "a\\"" . ' + "'b.c'." * 16 + "d]", "own.toml: a key must have at most 16 names, got"),
+        ("x = {y = 1, " + "a-1 . " * 17 + "b = 1}", "own.toml: a key must have at most 16 names, got"),
         ("", "own.toml: models is missing"),
         ('models = "NMU"', "own.toml: task is missing"),
         ('models = "NMU"\ntask = {}', "task.operation is missing, and so are rows and digits"),
@@ -279,6 +282,7 @@ def test_what_is_wrong_is_named(text, message, read):
     ("name", "data", "message"),
     [
         ("a.csv", b"", "is no table of numbers: it has no rows"),
+        ("a.csv", b"," * 2**20 + b"1\n2\n", "must have at most 1,048,576 characters"),
         ("a.csv", b"1,2\n3,x\n", "could not convert string 'x'"),
         ("a.csv", b"1,2\n3\n", "number of columns changed"),
         ("a.csv", b"1,2\n3,nan\n" * 5, "targets must be finite, got nan"),
@@ -331,3 +335,24 @@ def test_every_experiment_of_the_catalogue_can_be_run_from_a_file(name, tmp_path
     path = tmp_path / "own.toml"
     path.write_text(to_toml(EXPERIMENTS[name]), encoding="utf-8")
     assert len(bench.select([str(path)])[0].specs) == len(EXPERIMENTS[name].specs)
+
+
+def test_a_large_file_is_refused_before_it_is_parsed(tmp_path, monkeypatch):
+    monkeypatch.setattr("tomllib.loads", lambda text: pytest.fail("it was parsed"))
+    (tmp_path / "own.toml").write_text(MINIMAL + "#" * 2**20)
+    with pytest.raises(ValueError, match=r"own\.toml must have at most 1,048,576 bytes, got 1,048,6\d\d"):
+        load(tmp_path / "own.toml")
+
+
+def test_a_key_of_many_names_is_refused_before_it_is_parsed(read, monkeypatch):
+    monkeypatch.setattr("tomllib.loads", lambda text: pytest.fail("it was parsed"))
+    with pytest.raises(ValueError, match="own.toml: a key must have at most 16 names, got 'a.a.a"):
+        read("a." * 100_000 + "a = 1")
+
+
+@pytest.mark.parametrize(
+    "title", ["1.2.3.4.5.6.7.8.9.10.11.12.13.14.15.16.17", ". " * 50, "a. b. c. d. e. f. g. h. i. j. k. l. m. n. o. p. q"]
+)
+def test_dots_outside_keys_are_no_names(read, title):
+    rates = [0.5**power for power in range(20)]
+    assert len(read(f"{MINIMAL}optimizer.lr = {rates}\ntitle = '{title}' # {title}").specs) == 20

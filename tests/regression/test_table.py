@@ -82,3 +82,54 @@ def test_refuses_what_is_not_text(tmp_path):
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_columns(tmp_path / "none.csv", ["y"])
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("a,b,a,y", "data.csv has two columns 'a'; rename or remove one"),
+        ("NA,b,NA,y", "data.csv has two columns 'NA'"),
+        ('"a",b,a ,y', "data.csv has two columns 'a'"),
+    ],
+)
+def test_columns_of_one_name_are_refused(tmp_path, head, message):
+    with pytest.raises(ValueError, match=message):
+        read_columns(write(tmp_path / "data.csv", f"{head}\n1,2,3,4\n5,6,7,8\n9,8,2,6\n"), ["y"])
+
+
+def test_columns_without_names_are_several(tmp_path):
+    table = read_columns(write(tmp_path / "data.csv", "a,y,,\n1,2,,\n4,5,,\n6,7,,\n"), ["y"])
+    assert table.names == ("a",)
+    assert len(table.left_out) == 2
+
+
+@pytest.mark.parametrize(
+    ("limit", "text", "message"),
+    [
+        ("tasks.read.MOST_BYTES", "a,y\n" + "1,2\n" * 9, r"data\.csv must have at most 8 bytes, got 40"),
+        ("tasks.read.MOST_HEAD", "abcdefg,y\n1,2\n", r"first line of .*data\.csv, of 14 bytes, must have at most 8 char"),
+        ("regression.table.MOST_COLUMNS", "a,b,c,d,e,f,g,h,y\n1", r"data\.csv must have at most 8 columns, got 9"),
+    ],
+)
+def test_sizes_are_looked_at_before_pandas_reads(tmp_path, monkeypatch, limit, text, message):
+    monkeypatch.setattr(f"arithmos.{limit}", 8)
+    monkeypatch.setattr("pandas.read_csv", lambda *args, **options: pytest.fail("it was read"))
+    with pytest.raises(ValueError, match=message):
+        read_columns(write(tmp_path / "data.csv", text), ["y"])
+
+
+def test_a_first_line_is_read_no_further_than_its_limit(tmp_path):
+    with pytest.raises(ValueError, match="must have at most 1,048,576 characters"):
+        read_columns(write(tmp_path / "data.csv", "x" * 2**21 + ",y\n1,2\n"), ["y"])
+
+
+@pytest.mark.slow
+def test_wide_files(tmp_path):
+    wide = [",".join([*(f"{letter}{i}" for i in range(300_000)), "y"]) for letter in "xyz"]
+    with pytest.raises(ValueError, match="must have at most 1,048,576 characters"):
+        read_columns(write(tmp_path / "data.csv", "\n".join(wide)), ["y"])
+    names = [f"x{i}" for i in range(9_998)]
+    rows = [",".join(["1"] * 9_998 + [f"{i}", f"{i * i}"]) for i in range(5)]
+    table = read_columns(write(tmp_path / "data.csv", "\n".join([",".join([*names, "a", "y"]), *rows])), ["y"])
+    assert table.names == ("a",)
+    assert len(table.left_out) == 9_998

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,8 @@ from .._options import checked
 from ..nn import UNITS, Recurrent
 
 KEY = "arithmos.network"
+MOST_HEADER = 2**20
+"""Bytes of the longest header, which names the layers and tensors; 4,000 layers take about as many."""
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
@@ -52,6 +55,7 @@ def load_safetensors(path: str | Path) -> tuple[nn.Sequential, dict[str, str]]:
         from safetensors import SafetensorError, safe_open
 
     try:
+        _check_header(path)
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
@@ -73,6 +77,13 @@ def load_safetensors(path: str | Path) -> tuple[nn.Sequential, dict[str, str]]:
     except Exception as error:  # a file may say anything, and torch and Python answer in many ways
         raise ValueError(f"{str(path)!r} has no network of this arithmos in it: {error}") from error
     return network, metadata
+
+
+def _check_header(path: str | Path) -> None:
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+    if MOST_HEADER < size <= os.path.getsize(path):
+        raise ValueError(f"the header of {str(path)!r} must have at most {MOST_HEADER:,} bytes, got {size:,}")
 
 
 def _flat(model: nn.Module) -> list[nn.Module]:

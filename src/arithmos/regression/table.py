@@ -4,15 +4,18 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from ..tasks.read import first_line
 from .products import Floats
 
 SEPARATORS = ",;\t"
 LEAST_ROWS = 3
+MOST_COLUMNS = 10_000
 MOSTLY = 0.5
 """A column with more gaps than this share of the rows is left out; else the rows are in which it has gaps."""
 
@@ -59,39 +62,40 @@ def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str
     if both := set(targets) & set(columns or []):
         raise ValueError(f"{both.pop()!r} is both a target and a column to explain it by")
     frame = frame[[*(columns or [str(name) for name in frame if name not in targets]), *targets]]
-    left_out = []
-    for name in frame.columns:
-        if why := _unfit(frame[name]):
-            if name in wanted:
-                raise ValueError(f"column {name!r} {why}")
-            left_out.append(f"column {name!r}, which {why}")
-            frame = frame.drop(columns=name)
+    unfit = {name: why for name in frame.columns if (why := _unfit(frame[name]))}
+    for name, why in unfit.items():
+        if name in wanted:
+            raise ValueError(f"column {name!r} {why}")
+    left_out = [f"column {name!r}, which {why}" for name, why in unfit.items()]
+    frame = frame.drop(columns=[*unfit])
     numbers = frame.astype(np.float64).replace([np.inf, -np.inf], np.nan)
     whole = numbers.dropna()
     if gaps := len(numbers) - len(whole):
         left_out.append(f"{gaps} of {len(numbers)} rows, which have gaps")
     if len(whole) < LEAST_ROWS:
         raise ValueError(f"{path} must have at least {LEAST_ROWS} rows without gaps, got {len(whole)}")
-    names = [name for name in whole.columns if name not in targets]
-    constant = [name for name in names if whole[name].nunique() == 1]
-    left_out += [f"column {name!r}, which is {whole[name].iloc[0]:g} in every row" for name in constant]
-    names = [name for name in names if name not in constant]
-    if not names:
+    inputs = whole.drop(columns=[*targets])
+    varies = inputs.ne(inputs.iloc[0]).any()
+    constant = inputs.iloc[0][~varies]
+    left_out += [f"column {name!r}, which is {value:g} in every row" for name, value in constant.items()]
+    if not varies.any():
         raise ValueError(f"{path} has no column of numbers to explain {', '.join(targets)} by")
+    names = inputs.columns[varies]
     x, y = whole[names].to_numpy(np.float64), whole[[*targets]].to_numpy(np.float64)
     return Table(tuple(names), tuple(targets), x, y, tuple(left_out))
 
 
 def _read(path: Path) -> pd.DataFrame:
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            head = file.readline()
+        head = first_line(path)
         separator = max(SEPARATORS, key=head.count)
+        if (count := head.count(separator) + 1) > MOST_COLUMNS:
+            raise ValueError(f"{path} must have at most {MOST_COLUMNS:,} columns, got {count:,}")
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                path, sep=separator, encoding="utf-8-sig", index_col=False, low_memory=False, skipinitialspace=True
-            )
+            read = partial(pd.read_csv, path, sep=separator, encoding="utf-8-sig", skipinitialspace=True)
+            names = read(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].str.strip()
+            frame = read(index_col=False, low_memory=False)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not text in UTF-8") from error
     except pd.errors.EmptyDataError as error:
@@ -100,10 +104,9 @@ def _read(path: Path) -> pd.DataFrame:
         raise ValueError(f"{path} is no table: its rows have more values than its first line has names") from error
     except pd.errors.ParserError as error:
         raise ValueError(f"{path} is no table: {str(error).strip()}") from error
-    frame = frame.rename(columns=lambda name: str(name).strip())
-    if twice := [*frame.columns[frame.columns.duplicated()]]:
-        raise ValueError(f"{path} has two columns {twice[0]!r}")
-    return frame
+    if len(twice := names[names.duplicated() & names.ne("")]):  # pandas renames them without a word
+        raise ValueError(f"{path} has two columns {twice.iloc[0]!r}; rename or remove one")
+    return frame.rename(columns=lambda name: str(name).strip())
 
 
 def _unfit(column: "pd.Series[float]") -> str:

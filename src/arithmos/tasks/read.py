@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _checks
+
 SUFFIXES = (".csv", ".npy")
+MOST_BYTES = 2**30
+"""Size of the largest CSV file."""
+MOST_HEAD = 2**20
+"""Characters of the longest first line of a CSV file."""
 
 
 def read_numbers(path: str | Path) -> NDArray[np.floating[Any] | np.integer[Any]]:
@@ -30,7 +36,23 @@ def read_numbers(path: str | Path) -> NDArray[np.floating[Any] | np.integer[Any]
     return table
 
 
+def first_line(path: Path) -> str:
+    """Return the first line of a CSV file.
+
+    Raises:
+        ValueError: the file or its first line is too large to be read.
+    """
+    _checks.file_size(path, MOST_BYTES)
+    with path.open(encoding="utf-8-sig") as file:
+        line = file.readline(MOST_HEAD + 1)
+    if len(line) > MOST_HEAD:
+        size = path.stat().st_size
+        raise ValueError(f"the first line of {path}, of {size:,} bytes, must have at most {MOST_HEAD:,} characters")
+    return line
+
+
 def _csv(path: Path) -> NDArray[np.float64]:
+    first_line(path)
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     rows = [line for line in lines if line.strip()]
     rows = rows[0 if rows and _numbers(rows[0]) else 1 :]

@@ -6,6 +6,7 @@ been right.
 """
 
 import dataclasses
+import re
 import tomllib
 from collections.abc import Sequence
 from itertools import product
@@ -21,6 +22,13 @@ from .schema import AXES, TABLES
 from .values import MOST_SPECS, Settings, Table, at, known, points, settings, table
 
 SUFFIX = ".toml"
+
+MOST_BYTES = 2**20
+MOST_NAMES = 16
+"""Names in the longest dotted key; what tomllib keeps of a key grows with the square of their number."""
+
+_NAME = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:{_NAME}[ \t]*+\.[ \t]*+){{{MOST_NAMES}}}", re.MULTILINE)
 
 OTHERS = ("rows", "digits")
 """Tasks that are not the arithmetic one; each is known by a key of the same name."""
@@ -47,11 +55,16 @@ def load(path: str | Path) -> Experiment:
     """
     if "\0" in str(path) or not Path(path).is_file():
         raise FileNotFoundError(f"there is no experiment file {str(path)!r}")
+    _checks.file_size(path, MOST_BYTES)
     try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        long = _LONG_KEY.search(text)
+        document = {} if long else tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # numbers of many digits and lists a thousand deep among them
         raise ValueError(f"{path} is no TOML: {error}") from error
     with at(f"{path}: "):
+        if long:
+            raise ValueError(f"a key must have at most {MOST_NAMES} names, got {_checks.shown(long[0].strip())}")
         return _experiment(document, Path(path), str(path))
 
 
