@@ -8,8 +8,11 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from arithmos.engines import Engines
+from arithmos.engines.cpu import CpuEngine
 from arithmos.regression import ArithmeticRegressor
-from arithmos.regression.search import Budget
+from arithmos.regression.candidates import Output
+from arithmos.regression.search import Budget, Plan, search
 
 SMALL = {"iterations": 50, "n_seeds": 1, "rounds": 1, "max_factors": 2, "n_jobs": 1}
 
@@ -122,6 +125,31 @@ def test_rows_beyond_the_limit_count_for_the_verdict():
     model = fit(x, y, max_rows=100, random_state=1)
     assert str(model.formula_) == "x1*x2"
     assert not model.certificate_.exact
+
+
+def test_the_verdict_on_noise_is_on_all_rows():
+    x, y = rows(3, lambda a, b, c: a * b, 20_000, noise=0.1)
+    assert fit(x, y, max_rows=100).certificate_.verdict == "noise"
+    model = fit(x, y + 0.02 * (x[:, 2] - 1.5), max_rows=100)  # a hundred rows cannot tell, and all of them can
+    assert str(model.formula_) == "x1*x2"
+    assert model.certificate_.verdict == "unexplained"
+
+
+class Narrow(CpuEngine):
+    """An engine with room for two hidden units, as a GPU has for many columns."""
+
+    name = "cuda"
+
+    def refuses(self, spec):
+        return "it does not fit" if spec.hidden_size > 2 else None
+
+
+def test_an_engine_takes_the_widest_network_or_none():
+    x, y = rows(4, lambda a, b, c, d: a * b * c * d)
+    output = Output(x[:200], y[:200], x[200:], y[200:], True, np.ones(4), 1.0)
+    engines = Engines(threads=1, makers={"cuda": lambda: Narrow(1)}, say=lambda line: None)
+    plan = Plan(iterations=200, seeds=1, rounds=1, factors=3, constants=True, budget_s=1e6)
+    assert search([output], plan, engines, seed=0).engine == "cpu"
 
 
 def test_few_rows_do():

@@ -24,6 +24,8 @@ MOST_WEIGHTS = 800
 EXACT = 1e-6
 """Root mean square of the residual, as a share of that of the target, below which a formula explains all: float32."""
 
+MOST_TERMS = 2 * 10**7
+"""Rows times columns and products that the test for something left out looks at: what 160 MB hold."""
 
 SIGNIFICANT = 0.001
 """Chance that noise alone is taken for something that a formula left out."""
@@ -203,9 +205,10 @@ def unexplained(formula: Products, x: Floats, y: Floats) -> bool:
     Products of all columns are tried, or, where these are too many for the rows, of those that the formula has.
     """
     names: list[tuple[int, ...]] = []
+    varying = np.flatnonzero(np.ptp(x, axis=0) > 0).tolist()
     for size in (1, 2, 3, 4):
-        for chosen in (range(x.shape[1]), formula.used.tolist()):
-            if len(names) + math.comb(len(chosen) + size - 1, size) <= len(y) // 3:
+        for chosen in (varying, formula.used.tolist()):
+            if len(names) + math.comb(len(chosen) + size - 1, size) <= min(len(y) // 3, MOST_TERMS // len(y)):
                 names += combinations_with_replacement(chosen, size)
                 break
     design = np.column_stack([np.ones(len(x)), *(x[:, list(name)].prod(1) for name in names)])

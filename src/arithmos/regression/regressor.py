@@ -131,7 +131,7 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         budget_s: seconds of search after which the fit takes what it has. Before it, once a process, the cpu engine
             compiles for about ten seconds.
         validation_share: share of the rows held out to choose by.
-        max_rows: rows that the search looks at, drawn at random where there are more. The verdict is on all of them.
+        max_rows: rows that the search looks at, drawn at random where there are more. The verdict is on all rows.
         engine: "auto", "cuda", "cpu" or "torch".
         n_jobs: threads of the cpu engine; -1 or None for all cores.
         random_state: seed, or generator, of the rows drawn and of the networks.
@@ -278,8 +278,8 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         chosen = [output.chosen for output in outputs]
         self._products = [refit(of_all(c.formula), x, y) for c, y in zip(chosen, t.T, strict=True)]
         verdicts = [
-            _verdict(formula, candidate, output, x, y)
-            for formula, candidate, output, y in zip(self._products, chosen, outputs, t.T, strict=True)
+            _verdict(formula, candidate, x, y)
+            for formula, candidate, y in zip(self._products, chosen, t.T, strict=True)
         ]
         names = self._names()
         used = np.unique(np.concatenate([formula.used for formula in self._products]))
@@ -313,7 +313,7 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
 
 
-def _verdict(formula: Products, candidate: Candidate, output: Output, x: Floats, y: Floats) -> Verdict:
+def _verdict(formula: Products, candidate: Candidate, x: Floats, y: Floats) -> Verdict:
     if candidate.exact and rms(formula(x) - y) <= EXACT * rms(y):
         return "exact"
-    return "unexplained" if unexplained(candidate.formula, output.x, output.y) else "noise"
+    return "unexplained" if unexplained(formula, x, y) else "noise"

@@ -228,7 +228,8 @@ def _train(
 
     control = Control(advance=tick, stopped=budget.spent, say=say)
     order = {job.spec: number for number, job in enumerate(jobs)}
-    runs = list(engines.choose(jobs[0].spec).run(jobs, control))
+    widest = max((job.spec for job in jobs), key=lambda spec: spec.hidden_size)  # what takes it takes the others
+    runs = list(engines.choose(widest).run(jobs, control))
     return sorted(runs, key=lambda run: (order[run.spec], run.seed))
 
 
