@@ -53,7 +53,9 @@ class Machines:
         self.workers = [self._worker(), self._worker()]
 
     def _worker(self) -> subprocess.Popen[bytes]:
-        return self._start("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard")
+        return self._start(
+            "worker", "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"
+        )
 
     def _start(self, kind: str, *options: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", str(self._file), *options]

@@ -8,7 +8,6 @@ import threading
 import time
 from types import SimpleNamespace
 
-import dask
 import numpy as np
 import pandas as pd
 import pytest
@@ -251,6 +250,22 @@ def test_other_code_of_the_same_version_is_refused(scheduler, monkeypatch):
         Cluster(scheduler, EVEN)
 
 
+def test_every_file_of_the_package_is_part_of_its_code(tmp_path):
+    names = ["a.py", "b/a.cuh", "b/a.json", "b/a.toml", "a.csv", "b/any"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("1")
+    digests = {worker._digest(tmp_path)}
+    for name in names:
+        (tmp_path / name).write_text("2")
+        digests.add(worker._digest(tmp_path))
+    assert len(digests) == 1 + len(names)
+    (tmp_path / "b" / "__pycache__").mkdir()
+    (tmp_path / "b" / "__pycache__" / "a.pyc").touch()
+    (tmp_path / ".hidden").touch()
+    assert worker._digest(tmp_path) in digests
+
+
 @pytest.mark.parametrize(("code", "slots"), [(worker.CODE, 4), ("0" * 16, 0)])
 def test_a_worker_that_joins_later_gets_work_only_if_it_is_the_same(monkeypatch, code, slots):
     monkeypatch.setattr(worker, "PROFILABLE", False)
@@ -301,24 +316,6 @@ def test_what_waits_for_workers_is_begun_when_they_come(fake):
             flight.room(print)
             landed += flight.landed()
     assert [len(made.runs) for made in landed] == [2]
-
-
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "127.0.0.1:1", "nowhere", ""])
-def test_nobody_answers(address, monkeypatch):
-    monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
-    with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at {address}"):
-        Cluster(address, EVEN)
-
-
-def test_tls_without_a_certificate():
-    with pytest.raises(Refused, match=r"tls://127.0.0.1:1 needs a certificate"):
-        Cluster("tls://127.0.0.1:1", EVEN)
-
-
-def test_a_wire_that_the_configuration_forbids():
-    forbidden = pytest.raises(ConnectionError, match="encryption required by Dask configuration")
-    with dask.config.set({"distributed.comm.require-encryption": True}), forbidden:
-        Cluster("tcp://192.0.2.1:1", EVEN)
 
 
 def test_no_workers(monkeypatch):

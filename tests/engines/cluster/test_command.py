@@ -5,7 +5,7 @@ import sys
 import pytest
 from tests.test_cli import SHORT, arithmos, complaint
 
-from arithmos.engines import cluster
+from arithmos.engines.cluster import connection
 from arithmos.store import Store
 
 
@@ -35,7 +35,7 @@ def test_without_its_extra(monkeypatch):
 
 
 def test_nobody_answers(monkeypatch):
-    monkeypatch.setattr(cluster, "CONNECT_S", 0.2)
+    monkeypatch.setattr(connection, "CONNECT_S", 0.2)
     line = complaint("run", "table-1", "--dask", "tcp://127.0.0.1:1", status=1)
     assert line.startswith("arithmos: no Dask scheduler answers at tcp://127.0.0.1:1")
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,12 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client
-from tests.engines.cluster.test_cluster import RESULTS
+from tests.engines.cluster.test_cluster import EVEN, RESULTS
 from tests.factories import make_spec
 from tests.test_cli import OWN_UNIT
 
 from arithmos import bench
 from arithmos.engines import Refused
+from arithmos.engines.cluster import Cluster
 from arithmos.papers import Experiment
 from arithmos.store import Store
 from arithmos.tasks import Rows
@@ -62,12 +64,13 @@ class Machines:
     def address(self):
         return json.loads(self._file.read_text())["address"]
 
-    def worker(self, *options):
-        return self._start("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", *options)
+    def worker(self, *options, source=ROOT / "src"):
+        loopback = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+        return self._start("worker", "--nthreads", "1", "--no-nanny", *loopback, *options, source=source)
 
-    def _start(self, kind, *options):
+    def _start(self, kind, *options, source=ROOT / "src"):
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", self._file, *options]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(source), str(ROOT)])}
         with open(self.folder / f"{len(self._started)}-{kind}.log", "w") as log:
             process = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=log, stderr=log)
         self._started.append(process)
@@ -140,6 +143,19 @@ def test_the_file_of_a_unit_must_stand_alone(machines, telltale, monkeypatch):
     experiment = Experiment(name="small", item="", title="", specs=(spec,), seeds=1)
     with pytest.raises(Refused, match=r"a worker cannot use the unit beside.py:Own, of which it has this one file"):
         bench.run([experiment], dask=machines.address)
+
+
+def test_a_worker_with_other_thresholds_is_refused(tmp_path):
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    [thresholds] = (tmp_path / "src" / "arithmos" / "tasks").glob("*.json")
+    thresholds.write_text(thresholds.read_text().replace("1", "2"))
+    doomed = Machines(tmp_path)
+    try:
+        doomed.worker(source=tmp_path / "src")
+        with pytest.raises(Refused, match=r"has another arithmos .* than this machine; install the same"):
+            Cluster(doomed.address, EVEN)
+    finally:
+        doomed.stop()
 
 
 def campaign(dask, *options):

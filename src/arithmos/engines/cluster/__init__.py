@@ -1,22 +1,18 @@
 """A Dask cluster in place of this machine: its workers train chunks of runs, each with an engine of its own.
 
 Dask's wire carries pickles, which run code when they are opened: whoever can reach the scheduler can run anything on
-the workers and on the client. Keep a cluster on a network that you trust, or under TLS.
+the workers and on the client. Keep a cluster on a network that you trust, or under TLS. A local cluster is under TLS,
+with a certificate of its own.
 """
 
 import logging
-import os
-import signal
-import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from types import TracebackType
 
-from distributed import Client, LocalCluster
+from distributed import Client
 from distributed.security import Security
-from distributed.versions import VersionMismatchWarning
 
 from ...spec import Spec
 from .. import Refused
@@ -26,14 +22,15 @@ from ..cpu import CpuEngine
 from ..cuda import refusal
 from ..cuda.plan import Limits
 from ..torch import TorchEngine
+from .connection import connected
+from .local import PREFIX, local_cluster
 from .remote import Remote
 from .worker import CODE, GPU, SLOT, Admission, Description, describe
 
 __all__ = ["Cluster"]
 
-CONNECT_S = 10.0
 WORKERS_S = 60.0
-"""Seconds to wait for a scheduler, and for its first worker."""
+"""Seconds to wait for the first worker."""
 
 ATTEMPTS = 5
 
@@ -67,13 +64,14 @@ class Cluster:
         self._pace = pace
         with ExitStack() as stack:
             stack.enter_context(_quiet())
-            if address.startswith("local:"):
-                self.address = stack.enter_context(_local(address, threads)).scheduler_address
+            if address.startswith(PREFIX):
+                local = stack.enter_context(local_cluster(address, threads))
+                self.address, security = local.scheduler_address, local.security
             elif threads is not None:
                 raise Refused(f"threads are a matter of the workers at {address}, got {threads}")
             else:
-                self.address = address
-            self._client = stack.enter_context(_connected(self.address))
+                self.address, security = address, Security()
+            self._client = stack.enter_context(connected(self.address, security))
             found = _admitted(self._client, self.address)
             self._stack = stack.pop_all()
         self._gpus = [worker.gpu for worker in found.values() if isinstance(worker.gpu, Limits)]
@@ -122,55 +120,6 @@ def _quiet() -> Iterator[None]:
     finally:
         for name, level in before.items():
             logging.getLogger(name).setLevel(level)
-
-
-@contextmanager
-def _local(address: str, threads: int | None) -> Iterator[LocalCluster]:
-    count = address.removeprefix("local:")
-    if not count.isdecimal() or int(count) < 1:
-        raise Refused(f"dask must be the address of a scheduler, or local:N with N at least 1, got {address!r}")
-    workers = int(count)
-    with _deaf():
-        cluster = LocalCluster(
-            n_workers=workers,
-            threads_per_worker=threads or max(1, len(os.sched_getaffinity(0)) // workers),
-            memory_limit=0,
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-        )
-    with cluster:
-        yield cluster
-
-
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """Processes started inside do not hear Ctrl-C, which a terminal sends to all: the client stops them in order."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _connected(address: str) -> Iterator[Client]:
-    if address.startswith("tls:") and Security().get_connection_args("client")["ssl_context"] is None:
-        raise Refused(f"{address} needs a certificate, and Dask's configuration has none under distributed.comm.tls")
-    # A client that fails is closed here. Left to the garbage collector, it may close itself while another starts, and
-    # both wait for ever.
-    client = Client.__new__(Client)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", VersionMismatchWarning)  # versions are compared below
-            client.__init__(address, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, ValueError, RuntimeError) as error:
-        client.close()
-        raise ConnectionError(f"no Dask scheduler answers at {address}: {error}") from error
-    with client:
-        yield client
 
 
 def _admitted(client: Client, address: str) -> dict[str, Description]:

@@ -34,13 +34,15 @@ python/cpython#106883, and Dask looks a hundred times a second."""
 
 def _digest(root: Path) -> str:
     digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".cu", ".cuh")):
-        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    for path in sorted(root.rglob("[!.]*")):
+        if path.is_file() and path.parent.name != "__pycache__":
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 
 CODE = _digest(Path(__file__).parents[2])
-"""Digest of the package's source as it was when it was imported: checkouts differ under one version."""
+"""Digest of all files of the package as it was imported, data included: checkouts differ under one version."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,95 @@
+"""Workers on this machine: reachable from this machine only, and only for this process."""
+
+import logging
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dask
+from distributed import LocalCluster
+from distributed.security import Security
+
+from .. import Refused
+
+PREFIX = "local:"
+
+NO_PAGES = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+"""Dask serves HTTP without TLS whether or not there is a dashboard; with this, every request gets a 404."""
+
+
+@contextmanager
+def local_cluster(address: str, threads: int | None) -> Iterator[LocalCluster]:
+    """Start a cluster on this machine, and end it.
+
+    Every connection needs a certificate that exists in this process and its workers only: on loopback, any other user
+    of the machine could run programs as this one.
+
+    Args:
+        address: "local:N" for N workers.
+        threads: number of threads per worker; the cores divided among the workers by default.
+
+    Raises:
+        Refused: there is no number of workers, or nothing to make certificates with.
+    """
+    count = address.removeprefix(PREFIX)
+    if not count.isdecimal() or int(count) < 1:
+        raise Refused(f"dask must be the address of a scheduler, or local:N with N at least 1, got {address!r}")
+    workers = int(count)
+    try:
+        security = Security.temporary()
+    except ImportError as error:
+        raise Refused(f"{address} needs the package cryptography; install arithmos[cluster]") from error
+    with _private_folder() as private, _safe_path():
+        with _deaf(), dask.config.set({"temporary-directory": private, **NO_PAGES}):
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=threads or max(1, len(os.sched_getaffinity(0)) // workers),
+                memory_limit=0,
+                host="127.0.0.1",
+                security=security,
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,
+            )
+        with cluster:
+            yield cluster
+
+
+@contextmanager
+def _private_folder() -> Iterator[str]:
+    """Make a folder that nobody else can open, and remove it: Dask adds its scratch folders to `sys.path`."""
+    with tempfile.TemporaryDirectory(prefix="arithmos-", ignore_cleanup_errors=True) as folder:
+        try:
+            yield folder
+        finally:
+            sys.path[:] = [path for path in sys.path if not path.startswith(folder)]
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Start Python processes that do not look for modules in the current folder; PYTHONPATH still counts."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["PYTHONSAFEPATH"]
+        if before is not None:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C, which a terminal sends to all: the client stops them in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
