@@ -210,13 +210,14 @@ def test_select_knows_the_experiment_s_own_models_by_name():
     assert part.specs == EXPERIMENTS["table-1"].specs[2:]
 
 
-def test_select_tries_a_unit_that_is_not_ours():
+def test_a_unit_that_is_not_ours_is_tried_before_it_runs(store):
     class Wide(nn.Linear):
         def __init__(self, in_features, out_features):
             super().__init__(in_features, out_features + 1)
 
     with pytest.raises(ValueError, match=r"must give 3 rows of 1 output for 3 rows of 4 inputs, got \(3, 2\)"):
-        bench.select(["table-1"], models=[Model("wide", (Layer("NAU"), Layer(as_unit(Wide))))])
+        bench.run(["table-1"], models=[Model("wide", (Layer("NAU"), Layer(as_unit(Wide))))], store=store)
+    assert not len(store)
 
 
 def test_estimate(store, engines):

@@ -156,6 +156,47 @@ def test_an_own_file_that_does_not_load():
     assert "does not load: ModuleNotFoundError" in complaint("run", "table-1", "--models", "broken.py:A", status=2)
 
 
+LOOKING = [
+    ["show", "own.toml"],
+    ["show", "own.toml", "--toml"],
+    ["table", "own.toml"],
+    ["figure", "own.toml", "-o", "own.json"],
+    ["figure", "gate.toml", "-o", "gate.json"],
+    ["figure", "digits.toml", "-o", "digits.json"],
+    ["show", "digits.toml"],
+    ["verdict", "own.toml"],
+    ["judges", "own.toml"],
+    ["table", "table-2", "--models", "NAU>own.py:Own", "--ops", "mul"],
+    ["figure", "hidden-size", "--models", "NAU>own.py:Own", "-o", "hidden.json"],
+    ["figure", "mnist-product", "--models", "own.py:Own", "-o", "sequences.json"],
+]
+
+
+@pytest.mark.parametrize("arguments", LOOKING, ids=" ".join)
+def test_looking_does_not_run_a_users_file(arguments):
+    Path("own.py").write_text("open('ran', 'w').close()\n" + OWN_UNIT)
+    Path("own.toml").write_text("models = ['NMU', 'NAU>own.py:Own']\nhidden_size = [2, 3]\ntask.operation = 'mul'")
+    Path("gate.toml").write_text("models = ['NALU', 'NAU>own.py:Own']\ntask.operation = 'mul'")
+    Path("digits.toml").write_text(
+        "models = {layers = 'own.py:Own', inputs = {strength = 1.0}}\n[task]\noperation = 'mul'\nlength = 2\n"
+        "digits = [1, 2, 3]\ntest_lengths = [2]\nimages = 500"
+    )
+    done = arithmos(*arguments)
+    assert done.exit_code == 0, done.output
+    assert not Path("ran").exists()
+
+
+def test_running_runs_a_users_file_before_anything_else():
+    Path("own.py").write_text("open('ran', 'w').close()\n" + OWN_UNIT)
+    Path("own.toml").write_text("models = ['NMU', 'NAU>own.py:Own']\ntask.operation = 'mul'")
+    assert arithmos("run", "own.toml", "--dry-run").exit_code == 0
+    assert Path("ran").exists()
+    Path("own.toml").write_text("models = ['NMU', 'NAU>own.py:Missing']\ntask.operation = 'mul'")
+    for more in ([], ["--dry-run"]):
+        assert "'Missing' is no nn.Module class or Unit of" in complaint("run", "own.toml", *more, status=2)
+    assert not Path("runs").exists()
+
+
 def test_a_store_below_a_file():
     Path("file").touch()
     assert "choose a folder" in complaint("run", "table-1", *SHORT, "--store", "file", status=1)

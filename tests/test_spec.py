@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arithmos.nn import NAU, UNITS, Clamp
-from arithmos.spec import MODELS, Adam, Layer, Model, Spec, as_unit, model
+from arithmos.spec import MODELS, Adam, InputRegularizer, Layer, Model, Spec, as_unit, model
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic, DigitSequences, Rows
 from arithmos.training import SparsitySchedule
 
@@ -151,9 +151,41 @@ def test_a_users_file_is_known_by_its_digest_not_its_place(tmp_path):
     paths[1].write_text(OWN + "\n\n")
     assert dataclasses.replace(SPEC, model=model(f"NAU>{paths[1]}:Mine")).id != specs[0].id
     with pytest.raises(ValueError, match=r"'Missing' is no nn.Module class or Unit .*it has \['Mine'\]"):
-        model(f"NAU>{paths[0]}:Missing")
+        dataclasses.replace(SPEC, model=model(f"NAU>{paths[0]}:Missing")).load()
     with pytest.raises(FileNotFoundError, match="there is no file"):
         model(f"NAU>{tmp_path}/none.py:Mine")
+
+
+OWN_ID = "5e13730127b32909"
+"""As version 0.1 had it, which ran the file."""
+
+
+def test_a_users_file_is_not_run_to_know_a_spec(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text("open('ran', 'w').close()\n" + OWN)
+    spec = dataclasses.replace(SPEC, model=model("NAU>own.py:Mine"))
+    twin = pickle.loads(pickle.dumps(spec))
+    assert [(layer.name, layer.label) for layer in spec.model.layers] == [("NAU", "NAU"), ("own.py:Mine", "Mine")]
+    assert (spec.id, twin.id, twin == spec) == (OWN_ID, OWN_ID, True)
+    assert not Path("ran").exists()
+    spec.load()
+    assert Path("ran").exists()
+    assert spec.id == OWN_ID
+
+
+def test_what_only_a_loaded_unit_tells_is_checked_when_it_is_loaded(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    task = DigitSequences(operation="mul", length=2, test_lengths=(2,), digits=(1, 2), images=500, validation_size=50)
+    own = Model("own", (Layer(f"{tmp_path}/own.py:Mine"),), inputs=InputRegularizer(1.0))
+    spec = Spec(task=task, model=own)
+    with pytest.raises(ValueError, match="the inputs of 'own' have no regularizer; strength must be 0"):
+        spec.load()
+
+
+def test_a_file_that_is_no_text(tmp_path):
+    (tmp_path / "own.py").write_bytes(b"\xff")
+    with pytest.raises(ValueError, match="is not text in UTF-8"):
+        model(f"{tmp_path}/own.py:Mine")
 
 
 WIDE = """

@@ -221,7 +221,7 @@ def image_weights(units: list[str]) -> pd.DataFrame:
     rows = []
     names = [name for pair in SEQUENCES.values() for name in pair]
     for spec in {spec.id: spec for name in names for spec in EXPERIMENTS[name].specs}.values():
-        unit, side = spec.model.layers[0].record.label, SIDES[spec.model.inputs.strength > 0]
+        unit, side = spec.model.layers[0].label, SIDES[spec.model.inputs.strength > 0]
         for begun, (of, network) in BEGUN.items() if unit in units else ():
             runs = STORE.load(specs=[of(spec)], columns=["best_weights"])
             for seed, ended in zip(runs["seed"], runs["best_weights"], strict=True):

@@ -152,6 +152,8 @@ def run(
         with extra("cluster"):
             import distributed  # noqa: F401
     parts, runs = pick(experiments, **chosen), Store(store)
+    with asked():
+        bench.load_units(parts)
     if dry_run:
         click.echo(preview(parts, runs, engine, dask, jobs))
         return

@@ -42,6 +42,9 @@ _GLOBAL_GENERATOR = threading.Lock()
 class Layer:
     """One layer of a network.
 
+    A user's file is read when the layer is made, and run only when its class is needed: `name`, `label` and `version`
+    come from its path and text.
+
     Args:
         unit: a name of `CELLS`, `path/to/file.py:Class` for a class of the user's, or a `Unit`.
         options: arguments of the unit, as sorted pairs.
@@ -53,15 +56,25 @@ class Layer:
     def __post_init__(self) -> None:
         if not isinstance(self.unit, Unit):
             _checks.text("unit", self.unit)
-            _ = self.record  # what is not there is an error here, not in the middle of a campaign
+            _ = self._text if self.file else self.record  # what is not there is an error here
         object.__setattr__(self, "options", checked(self.unit, self.options))
+
+    @property
+    def file(self) -> Path | None:
+        """The user's file that has the unit, if one has."""
+        path, colon, _ = self.unit.rpartition(":") if isinstance(self.unit, str) else ("", "", "")
+        return Path(path) if colon else None
+
+    @cached_property
+    def _text(self) -> str:
+        return read_unit(str(self.unit))
 
     @cached_property
     def record(self) -> Unit:
-        """The unit's record; of a user's file, as it was when the layer was made."""
+        """The unit's record. A user's file is run for it, as it was when the layer was made."""
         if isinstance(self.unit, Unit):
             return self.unit
-        return load_unit(self.unit) if ":" in self.unit else CELLS[self.unit]
+        return load_unit(self.unit, self._text) if self.file else CELLS[self.unit]
 
     def __getstate__(self) -> dict[str, object]:
         """What another process needs, which may not have the user's file."""
@@ -70,15 +83,20 @@ class Layer:
     @property
     def name(self) -> str:
         """The unit's name; a user's file is known by its name, wherever it lies."""
-        return Path(self.record.name).name
+        return Path(self.unit.name if isinstance(self.unit, Unit) else self.unit).name
+
+    @property
+    def label(self) -> str:
+        """The unit's name in a printed table; of a user's file, what is named in it."""
+        return str(self.unit).rpartition(":")[2] if self.file else self.record.label
 
     @property
     def version(self) -> str:
         """The unit's version; for one that is not in `CELLS`, the digest of its source."""
-        record = self.record
-        if CELLS.get(record.name) == record:
-            return str(record.version)
-        return hashlib.blake2b(source(record).encode(), digest_size=8).hexdigest()
+        if self.file is None and CELLS.get(self.record.name) == self.record:
+            return str(self.record.version)
+        text = self._text if self.file else source(self.record)
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def build(self, in_features: int, out_features: int) -> nn.Module:
         """The layer itself."""
@@ -106,13 +124,28 @@ def source(unit: Unit) -> str:
     raise ValueError(f"unit {unit.name!r}: its source, by which runs are known, is not found; write it into a file")
 
 
-def load_unit(name: str) -> Unit:
-    """A unit from a user's file: `path/to/file.py:Class`, or `:record` for a `Unit` with parts of its own."""
-    path, _, attribute = name.rpartition(":")
+def read_unit(name: str) -> str:
+    """The text of the user's file in `path/to/file.py:Class`, which is not run."""
+    path = name.rpartition(":")[0]
     if not Path(path).is_file():
         raise FileNotFoundError(f"unit {name!r}: there is no file {path!r}")
     try:
-        module = _module(Path(path).resolve(), Path(path).read_text(encoding="utf-8"))
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"unit {name!r}: {path!r} is not text in UTF-8") from error
+
+
+def load_unit(name: str, text: str | None = None) -> Unit:
+    """A unit from a user's file, which is run.
+
+    Args:
+        name: `path/to/file.py:Class`, or `:record` for a `Unit` with parts of its own.
+        text: of the file; read by default.
+    """
+    path, _, attribute = name.rpartition(":")
+    text = read_unit(name) if text is None else text
+    try:
+        module = _module(Path(path).resolve(), text)
     except (Exception, SystemExit) as error:
         raise ValueError(f"unit {name!r}: {path!r} does not load: {type(error).__name__}: {error}") from error
     found = getattr(module, attribute, None)
@@ -247,10 +280,8 @@ def model(name: str) -> Model:
     if ">" not in name and ":" not in name:
         return MODELS[name]
     layers = tuple(Layer(unit.strip()) for unit in name.split(">"))
-    for layer in layers:
-        _ = layer.record  # an unknown unit is named here, not in the middle of a campaign
     known = next((known for known in MODELS.values() if known.layers == layers), None)
-    return known or Model(name, layers, _LATE, ">".join(layer.record.label for layer in layers))
+    return known or Model(name, layers, _LATE, ">".join(layer.label for layer in layers))
 
 
 @dataclass(frozen=True)
@@ -322,8 +353,22 @@ class Spec:
             raise ValueError(
                 f"layers of model {self.model.name!r} must be one, the cell of a sequence, got {len(self.model.layers)}"
             )
+        if self.model.layers[0].file is None:
+            self._check_inputs()
+
+    def _check_inputs(self) -> None:
         if self.model.inputs.strength and not isinstance(self.parts[0], Leaf):
             raise ValueError(f"the inputs of {self.model.name!r} have no regularizer; strength must be 0")
+
+    def load(self) -> None:
+        """Load the users' files with its units, which are not loaded to know a spec and its id.
+
+        Raises:
+            ValueError: a file does not load, or has no such unit; or the unit does not fit the spec.
+        """
+        for layer in self.model.layers:
+            _ = layer.record
+        self._check_inputs()
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -125,6 +125,7 @@ def unit_file(rng: random.Random, folder: Path) -> str:
     name = f"NAU>{path}:Own"
     try:
         [part] = bench.select(["table-1"], models=[name])
+        bench.load_units([part])
     except (ValueError, KeyError) as error:
         return named(error, [str(path)])
     assert [layer.record.name in CELLS for layer in part.specs[0].model.layers] == [True, False]

@@ -8,6 +8,7 @@ from ._plan import Plan as Plan
 from ._plan import catalogue as catalogue
 from ._plan import clock as clock
 from ._plan import estimate as estimate
+from ._plan import load_units as load_units
 from ._plan import plan as plan
 from ._plan import select as select
 from ._run import Outcome as Outcome

@@ -11,7 +11,7 @@ from ..engines import ENGINES, Engine, Engines, Job
 from ..engines.cost import Clock
 from ..nn import CELLS
 from ..papers import EXPERIMENTS, SUFFIX, SURFACES, Experiment, load
-from ..papers.madsen2020.digits import own_cell
+from ..papers.madsen2020.digits import own_cell, try_cell
 from ..spec import Model, Spec, model
 from ..store import Store
 from ..tasks import TEN_PARAMETERS, DigitSequences
@@ -49,8 +49,8 @@ def select(
         own = {spec.model.name: spec.model for spec in experiment.specs}
         chosen = None
         if models is not None:
-            tried = own_cell if isinstance(experiment.specs[0].task, DigitSequences) else _tried
-            chosen = [own[m] if isinstance(m, str) and m in own else tried(m) for m in models]
+            named = own_cell if isinstance(experiment.specs[0].task, DigitSequences) else model
+            chosen = [m if isinstance(m, Model) else own.get(m) or named(m) for m in models]
         short = {"seeds": seeds, "iterations": iterations, "epochs": epochs}
         parts.append(experiment.select(models=chosen, operations=operations, **short))
     return parts
@@ -62,17 +62,26 @@ def _find(name: str) -> Experiment:
         raise KeyError(f"{name} has no runs; `arithmos figure {name}` draws it")
     if not name.endswith(SUFFIX):
         return EXPERIMENTS[name]
-    experiment = load(name)
-    for own in {spec.model.layers: spec.model for spec in experiment.specs}.values():
-        _tried(own)
-    return experiment
+    return load(name)
 
 
-def _tried(name: str | Model) -> Model:
-    """A model; if there is a unit in it that is not ours, it has let a small batch through."""
-    chosen = model(name) if isinstance(name, str) else name
-    if all(layer.record.name in CELLS for layer in chosen.layers):
-        return chosen
+def load_units(experiments: Sequence[Experiment]) -> None:
+    """Load the users' files that experiments name, and let a small batch through their models.
+
+    Nothing else does: an experiment can be looked at without running a file that it names.
+
+    Raises:
+        ValueError: a file does not load, or has no such unit, or its unit fails.
+    """
+    tried: list[Model] = []
+    for spec in (spec for experiment in experiments for spec in experiment.specs):
+        spec.load()
+        if spec.model not in tried and any(layer.record.name not in CELLS for layer in spec.model.layers):
+            (try_cell if isinstance(spec.task, DigitSequences) else _try)(spec.model)
+            tried.append(spec.model)
+
+
+def _try(chosen: Model) -> None:
     try:
         shape = tuple(Spec(task=TEN_PARAMETERS, model=chosen).network(0)(torch.ones(3, 4)).shape)
     except Exception as error:
@@ -80,7 +89,6 @@ def _tried(name: str | Model) -> Model:
         raise ValueError(f"model {chosen.name!r} fails on a batch of 3 rows of 4 inputs: {reason}") from error
     if shape != (3, 1):
         raise ValueError(f"model {chosen.name!r} must give 3 rows of 1 output for 3 rows of 4 inputs, got {shape}")
-    return chosen
 
 
 def plan(experiments: Sequence[Experiment], store: Store, engines: Engines) -> Plan:

@@ -19,7 +19,7 @@ from ..engines.cost import Clock
 from ..papers import Experiment
 from ..spec import Model, Spec
 from ..store import Store
-from ._plan import clock, plan, select
+from ._plan import clock, load_units, plan, select
 from ._sharing import Others, arrange
 
 
@@ -125,6 +125,7 @@ def run(
     store = store if isinstance(store, Store) else Store(store)
     short = {"seeds": seeds, "iterations": iterations, "epochs": epochs}
     parts = select(experiments, models=models, operations=operations, **short)
+    load_units(parts)
     if all_records:
         for spec in (spec for part in parts for spec in part.specs):
             check_curve(spec)

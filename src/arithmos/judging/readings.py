@@ -29,7 +29,7 @@ def readings(store: Store, experiment: Experiment) -> pd.DataFrame:
     stored = store.load(specs=experiment.specs, columns=["digits", "digit_outputs", "best_weights"])
     rows = []
     for spec in experiment.specs:
-        about = {"unit": spec.model.layers[0].record.label, "label": SIDES[spec.model.inputs.strength > 0]}
+        about = {"unit": spec.model.layers[0].label, "label": SIDES[spec.model.inputs.strength > 0]}
         runs = stored[stored["spec_id"] == spec.id]
         engine = runs["engine"].value_counts().idxmax() if len(runs) else ""
         runs = runs[(runs["engine"] == engine) & runs["seed"].between(0, experiment.seeds - 1)]

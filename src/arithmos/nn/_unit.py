@@ -88,7 +88,7 @@ class Unit:
     label: str
     parts: Parts | None = None
     paper: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)  # a mapping has no hash
     version: int = 1
 
     def build(self, in_features: int, out_features: int, **options: Any) -> nn.Module:

@@ -53,7 +53,7 @@ def _of_layers(layers: tuple[Layer, ...], written: str, names: Settings) -> Mode
     if same.layers == layers and names.get("name", same.name) == same.name:
         return dataclasses.replace(same, **names)
     name = names.get("name", written)
-    joined = ">".join(layer.record.label for layer in layers)
+    joined = ">".join(layer.label for layer in layers)
     return Model(name, layers, same.schedule, str(names.get("label", names.get("name", joined))))
 
 
@@ -77,7 +77,6 @@ def _layers(value: object, where: str, folder: Path) -> tuple[tuple[Layer, ...],
         units.append(read(TEXT, options.pop("unit"), f"{place}.unit").strip())
         with at(f"{place}: "):
             layers.append(Layer(_found(units[-1], folder), tuple(options.items())))
-            _ = layers[-1].record  # a user's file is opened here
     return tuple(layers), ">".join(units)
 
 

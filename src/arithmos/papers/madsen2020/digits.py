@@ -33,23 +33,23 @@ def cell(unit: str, label: str, *, name: str = "", sparse: bool = False, inputs:
 
 
 def own_cell(name: str | Model) -> Model:
-    """A unit by its name, or `path/to/file.py:Class`, as a cell with the regularizer of sparsity; or a model as it is.
-
-    It has let some numbers through.
-    """
+    """A unit by its name, or `path/to/file.py:Class`, as a cell with the regularizer of sparsity; a model as it is."""
     if isinstance(name, Model):
         return name
     layer = Layer(name)
-    model = Model(name, (layer,), SPARSE, layer.record.label)
+    return Model(name, (layer,), SPARSE, layer.label)
+
+
+def try_cell(model: Model) -> None:
+    """Fail now if some numbers do not go through the cell of a model."""
     spec = problem(PRODUCT, model)
     try:
         shape = tuple(spec.network(0)[1](torch.ones(3, 2, 1)).shape)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"unit {name!r} fails as the cell of 3 sequences of 2 numbers: {reason}") from error
+        raise ValueError(f"unit {model.name!r} fails as the cell of 3 sequences of 2 numbers: {reason}") from error
     if shape != (3, 2, 1):
-        raise ValueError(f"unit {name!r} must give a number for each of 3 sequences of 2, got shape {shape}")
-    return model
+        raise ValueError(f"unit {model.name!r} must give a number for each of 3 sequences of 2, got shape {shape}")
 
 
 def problem(task: DigitSequences, model: Model) -> Spec:

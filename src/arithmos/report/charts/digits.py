@@ -22,7 +22,7 @@ def read(frame: pd.DataFrame, experiment: Experiment) -> alt.HConcatChart:
         experiment: the experiment.
     """
     picked = alt.selection_point(name="model", fields=["label"], bind="legend")
-    units = [*dict.fromkeys(spec.model.layers[0].record.label for spec in experiment.specs)]
+    units = [*dict.fromkeys(spec.model.layers[0].label for spec in experiment.specs)]
     panels = [_panel(frame[frame["unit"] == unit], unit, picked) for unit in units]
     panels[0].vconcat[0] = panels[0].vconcat[0].add_params(picked)
     chart: alt.HConcatChart = alt.hconcat(*panels, spacing=20).resolve_scale(y="independent")

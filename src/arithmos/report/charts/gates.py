@@ -14,8 +14,9 @@ CENTERS = [center / 24 for center in range(25)]
 
 
 def gated(experiment: Experiment) -> bool:
-    """Whether all networks of an experiment end in a gate."""
-    return all(isinstance(spec.parts[-1], Gate) for spec in experiment.specs)
+    """Whether all networks of an experiment end in a gate; a user's file is not run to see that of its unit."""
+    last = [spec.model.layers[-1] for spec in experiment.specs]
+    return all(layer.file is None and isinstance(layer.parts, Gate) for layer in last)
 
 
 def gate_counts(cells: Cells, experiment: Experiment) -> pd.DataFrame:
