@@ -235,7 +235,7 @@ def test_catalogue(store, engines):
     store.append([make_run(spec, seed, "torch") for seed in range(100)])
     frame = bench.catalogue(store, engine="torch").set_index("name")
     assert list(frame.index) == list(FIGURES)
-    assert (frame.loc["table-1", "runs"], frame.loc["table-1", "stored"]) == (300, 100)
+    assert tuple(frame.loc["madsen2020/table-1", ["runs", "stored"]]) == (300, 100)
     assert (frame.loc[list(EXPERIMENTS), "seconds"] > 0).all()
 
 

@@ -5,8 +5,7 @@ from click.testing import CliRunner
 from tests.factories import make_run
 
 from arithmos.cli import main
-from arithmos.papers import EXPERIMENTS
-from arithmos.papers.madsen2020.claims import CLAIMS
+from arithmos.papers import CLAIMS, EXPERIMENTS
 from arithmos.store import Store
 
 
@@ -30,14 +29,14 @@ def test_verdict_of_one_experiment_shows_every_number():
 
 def test_verdict_of_all_shows_what_differs():
     page = arithmos("verdict").stdout
-    assert all(f"\n{name} " in page for name, experiment in EXPERIMENTS.items() if experiment.published)
+    assert all(f"\n{experiment.name} " in page for experiment in EXPERIMENTS.values() if experiment.published)
     assert "Table 1: " in page
     assert "Table 2: " not in page
 
 
 def test_claims():
     rows = json.loads(arithmos("claims", "--format", "json").stdout)
-    assert [row["claim"] for row in rows] == list(CLAIMS)
+    assert [row["claim"] for row in rows] == [claim.name for claim in CLAIMS.values()]
     assert [row["verdict"] for row in rows[:2]] == ["fails", "fails"]
     assert {row["verdict"] for row in rows[2:]} == {"undecided"}
     assert "ten-parameters-speed" in arithmos("claims", "ten-parameters-speed").stdout

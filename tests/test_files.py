@@ -103,7 +103,7 @@ ENDINGS = (".safetensors", ".pt2", ".onnx", ".py", ".c")
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_every_writer(tmp_path: Path, monkeypatch, name: str, writer: Callable[[Path], object]) -> None:
-    monkeypatch.setattr(html, "page", lambda store, *, criterion: "<!doctype html>")
+    monkeypatch.setattr(html, "page", lambda store, paper, *, criterion: "<!doctype html>")
     path = tmp_path / name
     path.write_bytes(OLD)
     with pytest.raises(OSError, match=rf"No space left on device.*{name}"):
@@ -141,7 +141,7 @@ def test_a_formula_is_told_even_if_it_cannot_be_drawn(monkeypatch) -> None:
 )
 def test_every_command_says_in_a_line_which_file(tmp_path: Path, request, monkeypatch, name, command) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(html, "page", lambda store, *, criterion: "<!doctype html>")
+    monkeypatch.setattr(html, "page", lambda store, paper, *, criterion: "<!doctype html>")
     monkeypatch.setattr(from_csv, "fit_csv", lambda *file, **options: Found())
     monkeypatch.setattr(picture, "draw", lambda fit: CHART)
     Store("runs").append([make_run()])

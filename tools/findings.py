@@ -17,7 +17,7 @@ from arithmos.judging.readings import SIDES, readings
 from arithmos.judging.references import problem, references
 from arithmos.judging.sequences import by_length
 from arithmos.papers import EXPERIMENTS
-from arithmos.papers.madsen2020 import published
+from arithmos.papers.madsen2020.experiments import printed as published
 from arithmos.report.charts.digits import COLORS, read
 from arithmos.report.charts.draw import save
 from arithmos.report.charts.marks import color, legend, shape
@@ -77,7 +77,7 @@ def lines(rows: list[dict[str, object]], low: float) -> alt.LayerChart:
 
 def seeds() -> alt.LayerChart:
     """A hundred seeds cannot tell NMU from NAC•,σ; 1,600 can."""
-    paper = published.load("table_all_models").query("operation == 'mul'").set_index("model")
+    paper = published("table_all_models").table.query("operation == 'mul'").set_index("model")
     whole = EXPERIMENTS["all-models"]
     specs = tuple(spec for spec in whole.specs if spec.task.operation == "mul")
     sizes = [replace(whole, specs=specs, seeds=seeds) for seeds in (100, MANY)]
@@ -304,8 +304,8 @@ def printed_thresholds(draws: int = 4000) -> None:
     for experiment in (EXPERIMENTS[name] for name in SEQUENCES["mul"]):
         specs = {spec.model.name: spec for spec in experiment.specs if spec.model.name not in ("LSTM", "NALU")}
         cells = by_length(STORE, specs.values(), experiment.seeds, as_released=True)
-        for point in published.load(str(experiment.published)).itertuples():
-            if point.model in specs and (key := (specs[point.model].id, point.x)) in cells:
+        for point in experiment.published.table.itertuples():
+            if point.model in specs and (key := (specs[point.model].id, point.at)) in cells:
                 runs[key] = (cells[key], point.k)
     known = [reference for reference in references(STORE).values() if reference.operation == "mul"]
     errors = np.concatenate([one.errors[~np.isin(one.seeds, one.unsolved)] for one in known])

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from . import __version__, bench
 from ._click import INTERRUPTED, Program, asked, complain, extra, names, seconds, there
 from .data import fetch_mnist
 from .data import mnist as read_mnist
 from .engines import ENGINES, Engines
-from .papers import FIGURES, SUFFIX, Experiment, Surface, to_toml
+from .papers import FIGURES, PAPERS, SUFFIX, Experiment, Paper, Surface, to_toml
 from .progress import Downloads, Watch, duration
 from .report import claims as decide_claims
 from .report import judges, render, render_claims, render_judges, render_verdicts, summarize, verdicts
@@ -47,12 +48,23 @@ def selection(command: Command) -> Command:
     return command
 
 
+def all_of(papers: Sequence[Paper]) -> list[Experiment]:
+    """All experiments of some papers."""
+    return [experiment for paper in papers for experiment in paper.experiments]
+
+
 def pick(
     experiments: Sequence[str], models: Sequence[str] | None, ops: Sequence[str] | None, **rest: int | None
 ) -> list[Experiment]:
     """The experiments that were asked for, or an error that says what was asked wrongly."""
     with asked():
         return bench.select(experiments, models=models, operations=ops, **rest)
+
+
+def papers(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> list[Paper]:
+    """The papers that were asked for by key or folder; all if none was."""
+    with asked():
+        return [PAPERS.find(name) for name in value] or list(PAPERS.values())
 
 
 to_store = partial(
@@ -64,6 +76,9 @@ to_store = partial(
     metavar="DIR",
     help="Folder of the store.",
 )
+paper_option = partial(click.option, "--paper", "papers", callback=papers, multiple=True, metavar="PAPER")
+of_papers = paper_option(help="Paper to use, by its key or the path of its folder [default: all that are installed].")
+with_papers = paper_option(expose_value=False, help="Folder of a paper, to use its experiments.")
 stored = to_store(callback=there)  # for what reads; run and merge may begin one
 judged_by = click.option(
     "--criterion",
@@ -100,15 +115,16 @@ def main() -> None:
     """
 
 
-@main.command("list", epilog="arithmos list --store runs")
+@main.command("list", epilog="arithmos list --store runs\narithmos list --paper path/to/folder")
+@of_papers
 @stored
 @formatted
-def list_(store: Path, format: Any) -> None:
+def list_(papers: Sequence[Paper], store: Path, format: Any) -> None:
     """List the experiments.
 
     What they are in the paper, what they run, what is stored of it, and how long the rest might take.
     """
-    click.echo(listing.write(bench.catalogue(store), "Experiments", listing.CATALOGUE, format))
+    click.echo(listing.write(bench.catalogue(store, papers=papers), "Experiments", listing.CATALOGUE, format))
 
 
 @main.command(
@@ -119,6 +135,7 @@ def list_(store: Path, format: Any) -> None:
     "arithmos run all-models --engine cpu --budget 1h30m"
 )
 @click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT…")
+@with_papers
 @selection
 @click.option("--engine", type=click.Choice(["auto", *ENGINES]), default="auto", show_default=True, help="Who runs it.")
 @to_store()
@@ -201,6 +218,7 @@ def conclusion(outcome: bench.Outcome, store: Path, command: str) -> str:
 
 @main.command(epilog="arithmos table table-1\narithmos table table-2 --ops mul --criterion corrected --format latex")
 @click.argument("experiment")
+@with_papers
 @selection
 @judged_by
 @stored
@@ -219,6 +237,7 @@ def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: A
     "arithmos figure loss-surface --format png"
 )
 @click.argument("name")
+@with_papers
 @selection
 @judged_by
 @click.option(
@@ -232,7 +251,13 @@ def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: A
 )
 @stored
 def figure(
-    name: str, criterion: Any, estimator: Any, output: Path | None, format: str | None, store: Path, **chosen: Any
+    name: str,
+    criterion: Any,
+    estimator: Any,
+    output: Path | None,
+    format: str | None,
+    store: Path,
+    **chosen: Any,
 ) -> None:
     """Draw an experiment, published values beside ours.
 
@@ -242,7 +267,7 @@ def figure(
         from .report.charts.draw import draw, save
     with asked():
         item = None if name.endswith(SUFFIX) else FIGURES[name]
-        stem = Path(name).stem if item is None else name
+        stem = Path(name).stem if item is None else item.name
         file = (output or Path(stem)).with_suffix(f".{format}") if format else output or Path(f"{stem}.html")
     if not isinstance(item, Surface):
         [item] = pick([name], **chosen)
@@ -253,43 +278,47 @@ def figure(
 
 @main.command(epilog="arithmos verdict\narithmos verdict table-1 all-models --format markdown")
 @click.argument("experiments", nargs=-1, metavar="[EXPERIMENT…]")
+@of_papers
 @judged_by
 @stored
 @formatted
-def verdict(experiments: Sequence[str], criterion: Any, store: Path, format: Any) -> None:
+def verdict(experiments: Sequence[str], papers: Sequence[Paper], criterion: Any, store: Path, format: Any) -> None:
     """Judge the published numbers.
 
     Each agrees with ours, differs, or waits for runs. Of the experiments named every number is shown; without a name,
     those of all experiments that differ.
     """
-    parts = pick(experiments, None, None) if experiments else None
+    parts = pick(experiments, None, None) if experiments else all_of(papers)
     frame = verdicts(Store(store), parts, criterion=criterion)
     click.echo(render_verdicts(frame, format, every=bool(experiments)))
 
 
 @main.command(epilog="arithmos claims\narithmos claims ablation-1 square-nmu")
 @click.argument("claims", nargs=-1, metavar="[CLAIM…]")
+@of_papers
 @judged_by
 @stored
 @formatted
-def claims(claims: Sequence[str], criterion: Any, store: Path, format: Any) -> None:
+def claims(claims: Sequence[str], papers: Sequence[Paper], criterion: Any, store: Path, format: Any) -> None:
     """Test the paper's claims on the stored runs."""
     with asked():
-        frame = decide_claims(Store(store), claims or None, criterion=criterion)
+        names = claims or [f"{claim.paper}/{claim.name}" for paper in papers for claim in paper.claims]
+        frame = decide_claims(Store(store), names, criterion=criterion)
     click.echo(render_claims(frame, format))
 
 
 @main.command("judges", epilog="arithmos judges\narithmos judges table-2 --format markdown")
 @click.argument("experiments", nargs=-1, metavar="[EXPERIMENT…]")
+@of_papers
 @judged_by
 @stored
 @formatted
-def judges_(experiments: Sequence[str], criterion: Any, store: Path, format: Any) -> None:
+def judges_(experiments: Sequence[str], papers: Sequence[Paper], criterion: Any, store: Path, format: Any) -> None:
     """Compare the paper's judge with the exact one.
 
     Runs may be solved and not the task's formula once their weights are rounded, or the other way round.
     """
-    parts = pick(experiments, None, None) if experiments else None
+    parts = pick(experiments, None, None) if experiments else all_of(papers)
     click.echo(render_judges(judges(Store(store), parts, criterion=criterion), format))
 
 
@@ -303,16 +332,21 @@ def judges_(experiments: Sequence[str], criterion: Any, store: Path, format: Any
     metavar="FILE",
     help="Where to write it.",
 )
+@of_papers
 @judged_by
 @stored
-def report(output: Path, criterion: Any, store: Path) -> None:
-    """Write the report: a page with every table and figure.
+@click.pass_context
+def report(ctx: click.Context, /, output: Path, papers: Sequence[Paper], criterion: Any, store: Path) -> None:
+    """Write the report: a page with every table and figure of a paper.
 
-    Verdicts and claims come first, single runs last. The file opens from disk and fetches nothing.
+    Verdicts and claims come first, single runs last. The file opens from disk and fetches nothing. By default it is on
+    the papers of which the store has runs; several get a page each, and the file is their index.
     """
     with extra("report"):
         from .report.page.html import write
-    click.echo(write(output, Store(store), criterion=criterion))
+    chosen = papers if ctx.get_parameter_source("papers") is not ParameterSource.DEFAULT else None
+    for file in write(output, Store(store), papers=chosen, criterion=criterion):
+        click.echo(file)
 
 
 @main.command(
@@ -375,6 +409,7 @@ def models(format: Any) -> None:
 @click.option("--toml", is_flag=True, help="Print an experiment as a file that `arithmos run` takes.")
 @click.option("--formula", is_flag=True, help="Print the network of a run as a formula.")
 @snapped
+@with_papers
 @stored
 def show(name: str, seed: int | None, toml: bool, formula: bool, snap: float, store: Path) -> None:
     """Show an experiment, a spec or a run.

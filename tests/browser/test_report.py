@@ -9,7 +9,7 @@ import pytest
 from tests.factories import make_run, make_spec
 
 from arithmos import bench
-from arithmos.papers import EXPERIMENTS, SURFACES
+from arithmos.papers import EXPERIMENTS, PAPERS
 from arithmos.store import Store
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -19,6 +19,8 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium o
 
 ROOT = Path(__file__).parents[2]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+ITEMS = [item.name for item in (*PAPERS["madsen2020"].experiments, *PAPERS["madsen2020"].surfaces)]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,8 @@ def report(tmp_path_factory):
         cells = [EXPERIMENTS[name].specs for name in ("table-1", "regularizer-mul", "gate")]
         store.append([make_run(spec, seed, "cpu") for specs in cells for spec in specs for seed in range(6)])
         store.append([make_run(make_spec(), 0)])
-    return html.write(folder / "report.html", store)
+    [path] = html.write(folder / "report.html", store)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +96,7 @@ def picked(figure, selection):
 def test_every_item_is_drawn_once_it_is_in_view(visit):
     page = visit()
     assert page.locator("[data-chart] svg").count() < 3
-    for name in (*EXPERIMENTS, *SURFACES):
+    for name in ITEMS:
         figure = drawn(page, name)
         assert figure.locator("svg").bounding_box()["width"] > 100, name
         assert page.locator(f"#{name} h3").inner_text()
@@ -194,7 +197,7 @@ def test_accessibility(visit):
     page.locator("#run-weights svg").wait_for()
     page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
     # Rows and marks are alike in all items, and there are twenty thousand of them.
-    alike = [f"#{name} tbody, #{name} svg" for name in (*EXPERIMENTS, *SURFACES) if name not in whole]
+    alike = [f"#{name} tbody, #{name} svg" for name in ITEMS if name not in whole]
     page.evaluate("alike => document.querySelectorAll(alike).forEach(part => part.remove())", ", ".join(alike))
     page.evaluate(axe)
     for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):  # all else is the same in the dark

@@ -20,7 +20,7 @@ def store(tmp_path):
 
 
 def test_which_experiment_is_about_what_is_read():
-    assert [name for name, experiment in EXPERIMENTS.items() if reads(experiment)] == ["mnist-rz"]
+    assert [experiment.name for experiment in EXPERIMENTS.values() if reads(experiment)] == ["mnist-rz"]
 
 
 def test_numbers_read_and_weights(store):

@@ -351,7 +351,8 @@ def test_a_key_of_many_names_is_refused_before_it_is_parsed(read, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "title", ["1.2.3.4.5.6.7.8.9.10.11.12.13.14.15.16.17", ". " * 50, "a. b. c. d. e. f. g. h. i. j. k. l. m. n. o. p. q"]
+    "title",
+    ["1.2.3.4.5.6.7.8.9.10.11.12.13.14.15.16.17", ". " * 50, "a. b. c. d. e. f. g. h. i. j. k. l. m. n. o. p. q"],
 )
 def test_dots_outside_keys_are_no_names(read, title):
     rates = [0.5**power for power in range(20)]

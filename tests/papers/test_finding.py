@@ -1,11 +1,13 @@
 import pytest
 
-from arithmos.judging.axes import operation, places
-from arithmos.papers import EXPERIMENTS, Finding, findings
+from arithmos.papers import EXPERIMENTS, PAPERS, Finding
+from arithmos.papers.experiment import operation
 from arithmos.papers.madsen2020.estimators import COMPARISONS
 
 
-@pytest.mark.parametrize("found", findings(), ids=lambda found: f"{found.experiment}-{found.model}-{found.at}")
+@pytest.mark.parametrize(
+    "found", PAPERS["madsen2020"].findings, ids=lambda found: f"{found.experiment}-{found.model}-{found.at}"
+)
 def test_a_finding_is_about_something_in_the_catalogue(found):
     experiment = EXPERIMENTS[found.experiment]
     cells = [
@@ -16,7 +18,7 @@ def test_a_finding_is_about_something_in_the_catalogue(found):
             "at": at,
             "measure": measure,
         }
-        for spec, at in places(experiment)
+        for spec, at in experiment.places()
         for measure in (*COMPARISONS, "exact_rate")
     ]
     assert any(map(found.concerns, cells))
@@ -24,8 +26,9 @@ def test_a_finding_is_about_something_in_the_catalogue(found):
 
 
 def test_findings_of_an_experiment():
-    assert {found.experiment for found in findings("subset")} == {"subset"}
-    assert findings("no-such-experiment") == []
+    paper = PAPERS["madsen2020"]
+    assert {found.experiment for found in paper.findings_on("subset")} == {"subset"}
+    assert paper.findings_on("no-such-experiment") == []
 
 
 def test_a_finding_concerns_its_cells_alone():

@@ -8,14 +8,12 @@ import pytest
 from scipy import stats
 from tests.factories import make_run
 
-from arithmos.judging.axes import places
 from arithmos.judging.cells import Cells, Judged
 from arithmos.papers import EXPERIMENTS, Finding
-from arithmos.papers.madsen2020 import published
+from arithmos.papers.madsen2020.experiments import printed
 from arithmos.papers.verdicts import COLUMNS, WORDS, matrix, verdicts_of
 from arithmos.report import render_verdicts, verdicts
 from arithmos.report.tables.grid import FORMATS
-from arithmos.report.tables.summary import cell_key, describe, published_cells
 from arithmos.report.tables.verdicts import written
 from arithmos.statistics import fisher_exact
 from arithmos.store import Store
@@ -50,11 +48,9 @@ def judge():
     """Verdicts on an experiment of which the runs are given by a function of its published cells."""
 
     def judge(experiment, cell):
-        printed = published_cells(experiment)
         found = {}
-        for spec, at in places(experiment):
-            row = printed[cell_key(describe(spec, experiment.axis, at), experiment.axis)]
-            if (made := cell(row)) is not None:
+        for spec, at in experiment.places():
+            if (made := cell(experiment.printed(spec, at))) is not None:
                 found[spec.id, experiment.seeds, at] = made
         return verdicts_of(Cells("released", found), [experiment])
 
@@ -147,7 +143,7 @@ def test_second_logs_neither_ask_for_more_runs_nor_count(judge):
 
 def test_a_drawing_that_shows_zero_knows_its_grid(judge):
     sizes = dataclasses.replace(EXPERIMENTS["hidden-size"], specs=EXPERIMENTS["hidden-size"].specs[-9:-8])
-    assert published_cells(sizes)["NMU", 2]["sparsity_mean"] == 0
+    assert sizes.published.cells["NMU", 2]["sparsity_mean"] == 0
     small = judge(sizes, lambda row: dataclasses.replace(like(row, 50), sparsity=np.full(50, 1e-7)))
     large = judge(sizes, lambda row: dataclasses.replace(like(row, 50), sparsity=np.full(50, 1e-3)))
     assert words(small, "sparsity_mean") == ["agrees"]
@@ -169,7 +165,7 @@ def test_an_error_that_may_be_halved_agrees_either_way(judge, halved):
 
 
 def test_gates_are_counted_at_both_ends(judge):
-    counts = published.load("figure_gate_histogram")
+    counts = printed("table_gate", gates="figure_gate_histogram").gate_counts
 
     def cell(row):
         own = counts[(counts["model"] == row["model"]) & (counts["operation"] == row["operation"])]
@@ -188,9 +184,8 @@ def test_gates_are_counted_at_both_ends(judge):
 def test_every_published_number_is_judged(tmp_path):
     frame = verdicts(Store(tmp_path))
     for experiment in PUBLISHED:
-        rows = published.load(experiment.published)
+        rows = experiment.published.table
         expected = sum(rows[name].notna().sum() for name in rows if name in set(frame["measure"]))
-        expected += 12 if experiment is GATE else 0
         assert (frame["experiment"] == experiment.name).sum() == expected
     assert frame[frame["zero"]]["published"].eq(0).all()
 
@@ -205,7 +200,7 @@ def test_matrix_counts_zeros_apart(judge):
 
 def test_verdicts_on_a_store(tmp_path):
     store = Store(tmp_path)
-    nmu, printed = TABLE.specs[2], published_cells(TABLE)["NMU", "mul"]
+    nmu, printed = TABLE.specs[2], TABLE.published.cells["NMU", "mul"]
     ours = like(printed, 100)
     for seed in range(100):
         solved = seed < ours.k

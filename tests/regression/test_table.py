@@ -107,7 +107,11 @@ def test_columns_without_names_are_several(tmp_path):
     ("limit", "text", "message"),
     [
         ("tasks.read.MOST_BYTES", "a,y\n" + "1,2\n" * 9, r"data\.csv must have at most 8 bytes, got 40"),
-        ("tasks.read.MOST_HEAD", "abcdefg,y\n1,2\n", r"first line of .*data\.csv, of 14 bytes, must have at most 8 char"),
+        (
+            "tasks.read.MOST_HEAD",
+            "abcdefg,y\n1,2\n",
+            r"first line of .*data\.csv, of 14 bytes, must have at most 8 char",
+        ),
         ("regression.table.MOST_COLUMNS", "a,b,c,d,e,f,g,h,y\n1", r"data\.csv must have at most 8 columns, got 9"),
     ],
 )

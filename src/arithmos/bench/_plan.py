@@ -10,7 +10,7 @@ import torch
 from ..engines import ENGINES, Engine, Engines, Job
 from ..engines.cost import Clock
 from ..nn import CELLS
-from ..papers import EXPERIMENTS, SUFFIX, SURFACES, Experiment, load
+from ..papers import EXPERIMENTS, FIGURES, PAPERS, SUFFIX, Experiment, Paper, Surface, load
 from ..papers.madsen2020.digits import own_cell, try_cell
 from ..spec import Model, Spec, model
 from ..store import Store
@@ -58,9 +58,9 @@ def select(
 
 def _find(name: str) -> Experiment:
     """An experiment of the catalogue, or the one that a file describes."""
-    if name in SURFACES:
-        raise KeyError(f"{name} has no runs; `arithmos figure {name}` draws it")
     if not name.endswith(SUFFIX):
+        if name in FIGURES and isinstance(FIGURES[name], Surface):
+            raise KeyError(f"{name} has no runs; `arithmos figure {name}` draws it")
         return EXPERIMENTS[name]
     return load(name)
 
@@ -137,7 +137,9 @@ def estimate(todo: Plan, pace: Clock) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=["engine", "runs", "iterations", "seconds"])
 
 
-def catalogue(store: str | Path | Store = "runs", *, engine: str = "auto") -> "pd.DataFrame":
+def catalogue(
+    store: str | Path | Store = "runs", *, papers: Collection[Paper] | None = None, engine: str = "auto"
+) -> "pd.DataFrame":
     """The experiments, a row each: what they are in the paper, what they run, what is stored, seconds for the rest.
 
     Figures without runs come last.
@@ -147,11 +149,12 @@ def catalogue(store: str | Path | Store = "runs", *, engine: str = "auto") -> "p
     store = store if isinstance(store, Store) else Store(store)
     engines, pace = Engines(engine, say=lambda line: None), clock(store)
     rows = []
-    for experiment in EXPERIMENTS.values():
+    chosen = list(PAPERS.values() if papers is None else papers)
+    for experiment in (experiment for paper in chosen for experiment in paper.experiments):
         todo = plan([experiment], store, engines)
         rows.append(
             {
-                "name": experiment.name,
+                "name": experiment.qualified_name,
                 "item": experiment.item,
                 "runs": experiment.runs,
                 "iterations": experiment.iterations,
@@ -160,5 +163,9 @@ def catalogue(store: str | Path | Store = "runs", *, engine: str = "auto") -> "p
             }
         )
     nothing = {"runs": 0, "iterations": 0, "stored": 0, "seconds": 0.0}
-    rows += [{"name": surface.name, "item": surface.item, **nothing} for surface in SURFACES.values()]
+    rows += [
+        {"name": f"{paper.key}/{surface.name}", "item": surface.item, **nothing}
+        for paper in chosen
+        for surface in paper.surfaces
+    ]
     return pd.DataFrame(rows)

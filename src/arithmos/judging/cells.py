@@ -4,22 +4,29 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import statistics
-from ..papers import Experiment
 from ..spec import Spec
 from ..statistics import Interval
 from ..store import Store
 from ..tasks import DigitSequences
-from .axes import Place, places
-from .sequences import AtLength, by_length
+from .sequences import AtLength, Place, by_length
 
 Criterion = Literal["released", "corrected"]
 Floats = NDArray[np.float64]
+
+
+class Asked(Protocol):
+    """What is asked for: the specs and seeds of an experiment, and the places on its axis that they stand at."""
+
+    @property
+    def seeds(self) -> int: ...
+
+    def places(self) -> Iterator[tuple[Spec, Place]]: ...
 
 
 def _none() -> Floats:
@@ -118,13 +125,13 @@ class Cells:
     criterion: Criterion
     found: Mapping[tuple[str, int, Place], Judged]
 
-    def of(self, experiment: Experiment) -> Iterator[tuple[Spec, Place, Judged]]:
+    def of(self, experiment: Asked) -> Iterator[tuple[Spec, Place, Judged]]:
         """The cells of an experiment in its order: a spec each, its place, and its runs."""
-        for spec, at in places(experiment):
+        for spec, at in experiment.places():
             yield spec, at, self.found.get((spec.id, experiment.seeds, at), Judged())
 
 
-def judged(store: Store, experiments: Iterable[Experiment], criterion: Criterion = "released") -> Cells:
+def judged(store: Store, experiments: Iterable[Asked], criterion: Criterion = "released") -> Cells:
     """The runs that count in some experiments: of their seeds, and of one engine a cell.
 
     A run is solved when its test error at the best record is below the threshold. A cell is made by one engine, the
@@ -138,7 +145,7 @@ def judged(store: Store, experiments: Iterable[Experiment], criterion: Criterion
     """
     if criterion not in ("released", "corrected"):
         raise ValueError(f"criterion must be 'released' or 'corrected', got {criterion!r}")
-    everything = [(spec, experiment.seeds, at) for experiment in experiments for spec, at in places(experiment)]
+    everything = [(spec, experiment.seeds, at) for experiment in experiments for spec, at in experiment.places()]
     asked = {(spec.id, seeds, at) for spec, seeds, at in everything if not isinstance(spec.task, DigitSequences)}
     limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
     measured = [limit, solved_at, "best_test", "best_sparsity", "best_gate", "ended_early", "exact"]

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from ..spec import Spec
 from ..store import Store
 from ..tasks import DigitSequences
-from .axes import Place
 from .references import Floats, Reference, best_errors, first_below, length_errors, problem, references
+
+Place = float | str
+"""A place on the axis of a figure: a number, or a category; empty in a table."""
 
 _COLUMNS = ["best_sparsity", "best_gate", "ended_early", "best_step", "curve_step", "curve_lengths"]
 _READ = ["digits", "digit_outputs", "best_weights"]

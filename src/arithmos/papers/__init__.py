@@ -1,23 +1,19 @@
-"""The catalogue: experiments, each a name, what it is in its paper, and the specs to run; and figures without runs."""
+"""Publications, each a folder: experiments, published numbers, claims, findings."""
 
-from ..nn._unit import Catalogue
+from .catalogue import CLAIMS as CLAIMS
+from .catalogue import EXPERIMENTS as EXPERIMENTS
+from .catalogue import FIGURES as FIGURES
+from .catalogue import PAPERS as PAPERS
+from .evidence import Claim as Claim
 from .experiment import Experiment as Experiment
 from .files import SUFFIX as SUFFIX
 from .files import load as load
 from .files import to_toml as to_toml
 from .finding import OWN as OWN
 from .finding import Finding as Finding
-from .finding import findings as findings
-from .madsen2020 import as_written
-from .madsen2020 import digits as mnist
-from .madsen2020 import experiments as madsen2020
-from .madsen2020.surfaces import SURFACES as SURFACES
-from .madsen2020.surfaces import Surface as Surface
-
-EXPERIMENTS: Catalogue[Experiment] = Catalogue(
-    "experiment", *madsen2020.CONTENTS, *mnist.CONTENTS, *as_written.CONTENTS
-)
-"""All experiments by name, in the order of their paper."""
-
-FIGURES: Catalogue[Experiment | Surface] = Catalogue("figure", *EXPERIMENTS.values(), *SURFACES.values())
-"""All that can be drawn: the experiments, and the figures without runs."""
+from .finding import read_findings as read_findings
+from .paper import Paper as Paper
+from .paper import load_paper as load_paper
+from .published import Published as Published
+from .surface import Axis as Axis
+from .surface import Surface as Surface

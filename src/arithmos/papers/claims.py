@@ -11,11 +11,9 @@ from typing import Any, Literal, get_args
 import pandas as pd
 
 from ..judging.cells import Cells, Criterion, judged
-from ..report.tables.grid import Cell, Format, Grid, to_json
 from ..store import Store
-from . import EXPERIMENTS, Experiment
+from . import CLAIMS, EXPERIMENTS, Experiment
 from .evidence import Cases, Claim, TooFewRuns, cases_of
-from .madsen2020.claims import CLAIMS
 
 ClaimVerdict = Literal["holds", "fails", "undecided"]
 WORDS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
@@ -47,7 +45,10 @@ def claims_of(cells: Cells, chosen: Collection[Claim]) -> pd.DataFrame:
 
 
 def _experiments(chosen: Iterable[Claim]) -> list[Experiment]:
-    return [EXPERIMENTS[name] for name in dict.fromkeys(name for claim in chosen for name in claim.experiments)]
+    return [
+        EXPERIMENTS[name]
+        for name in dict.fromkeys(f"{claim.paper}/{name}" for claim in chosen for name in claim.experiments)
+    ]
 
 
 def decide(claim: Claim, cases: Cases) -> tuple[ClaimVerdict, str]:
@@ -57,23 +58,3 @@ def decide(claim: Claim, cases: Cases) -> tuple[ClaimVerdict, str]:
     except TooFewRuns as missing:
         return "undecided", str(missing)
     return "holds" if outcome.holds else "fails", outcome.numbers
-
-
-def render_claims(frame: pd.DataFrame, format: Format = "text") -> str:
-    """Claims with their verdicts as text, Markdown, LaTeX, HTML or JSON.
-
-    Args:
-        frame: what `claims` made.
-        format: "text", "markdown", "latex", "html" or "json".
-    """
-    return to_json(frame) if format == "json" else claims_grid(frame).write(format)
-
-
-def claims_grid(frame: pd.DataFrame) -> Grid:
-    """Claims with their verdicts as a table, and below it what decides each and the numbers that did."""
-    rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
-    cells = [[Cell(row[name]) for name in ("claim", "verdict", "text", "where")] for row in rows]
-    counts = [f"{sum(row['verdict'] == word for row in rows)} {word}" for word in WORDS]
-    notes = [f"{row['claim']} holds if {row['criterion']}. {row['numbers']}." for row in rows]
-    header = ["Claim", "Verdict", "What the paper says", "Where"]
-    return Grid(f"The paper's claims: {', '.join(counts)}", header, [cells], notes)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import statistics
-from ..judging.axes import Place, operation, symbol
 from ..judging.cells import Cells, Floats, Judged
-from ..report.tables.grid import percent, scientific
+from ..judging.sequences import Place
 from ..statistics import Interval
-from . import Experiment
+from ..statistics.written import percent, scientific
+from ..tasks import symbol
+from .experiment import Experiment, operation
 
 LEVEL = 0.05
 FEW, MOST = 0.10, 0.90
@@ -104,6 +105,7 @@ class Claim:
         criterion: what decides it.
         experiments: whose runs it needs.
         test: what the runs say.
+        paper: key of its paper, which sets it.
     """
 
     name: str
@@ -112,6 +114,7 @@ class Claim:
     criterion: str
     experiments: tuple[str, ...]
     test: Callable[[Cases], Outcome]
+    paper: str = ""
 
 
 def pool(label: str, cases: Iterable[Case]) -> Case:

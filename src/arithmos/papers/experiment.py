@@ -1,13 +1,16 @@
 """`Experiment`: what is run for one table or figure."""
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from .. import _checks
+from ..judging.sequences import Place
 from ..spec import Model, Spec
 from ..tasks import DigitSequences, Rows
+from .published import Published
 
 RECORDS = 200
 """Evaluations of a run whose length is given in epochs, if it has as many epochs."""
@@ -30,7 +33,8 @@ class Experiment:
         seeds: how many seeds of each, 0 … seeds - 1.
         axis: what a figure sweeps: the name of a field of the spec, its task or its schedule, or "test_length" for the
             lengths that each spec is tested on; empty for a table.
-        published: name of the published values that belong to it; empty if there are none.
+        published: the published values that belong to it, if there are some.
+        paper: key of its paper, which sets it; empty for an experiment of the user's.
     """
 
     name: str
@@ -39,10 +43,16 @@ class Experiment:
     specs: tuple[Spec, ...]
     seeds: int = 100
     axis: str = ""
-    published: str = ""
+    published: Published | None = None
+    paper: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seeds", _checks.whole("seeds", self.seeds, 1, MOST_SEEDS))
+
+    @property
+    def qualified_name(self) -> str:
+        """Name that is unique among all papers, such as "madsen2020/table-2"."""
+        return f"{self.paper}/{self.name}" if self.paper else self.name
 
     @property
     def runs(self) -> int:
@@ -53,6 +63,27 @@ class Experiment:
     def iterations(self) -> int:
         """Training iterations in all."""
         return sum(spec.iterations + 1 for spec in self.specs) * self.seeds
+
+    def places(self) -> Iterator[tuple[Spec, Place]]:
+        """Yield the cells in their order: a spec each, and its place on the axis, empty in a table.
+
+        A spec of sequences has a cell for every length that it is tested on.
+        """
+        for spec in self.specs:
+            if self.axis == LENGTH and isinstance(spec.task, DigitSequences):
+                yield from ((spec, float(length)) for length in spec.task.test_lengths)
+            else:
+                yield spec, axis_value(spec, self.axis) if self.axis else ""
+
+    def describe(self, spec: Spec, at: Place) -> dict[str, Any]:
+        """Return what names a cell: operation, model, label, place on the axis if there is one, and spec."""
+        row: dict[str, Any] = {"operation": operation(spec), "model": spec.model.name, "label": spec.model.label}
+        return row | ({self.axis: at} if self.axis else {}) | {"spec_id": spec.id}
+
+    def printed(self, spec: Spec, at: Place) -> Mapping[str, Any]:
+        """Return the published values of a cell; empty if there are none."""
+        key = (spec.model.name, at if self.axis else operation(spec))
+        return self.published.cells.get(key, {}) if self.published else {}
 
     def select(
         self,
@@ -89,10 +120,10 @@ class Experiment:
             if iterations is not None:
                 raise ValueError(f"epochs and iterations are two ways to say it, got {epochs} and {iterations}")
             specs = [_shortened(spec, epochs, self.name) for spec in specs]
-            published = ""
+            published = None
         if iterations is not None and any(spec.iterations != iterations for spec in specs):
             specs = [dataclasses.replace(spec, iterations=iterations) for spec in specs]
-            published = ""
+            published = None
         if seeds is None:
             seeds = self.seeds
         return dataclasses.replace(self, specs=tuple(specs), seeds=seeds, published=published)

@@ -1,10 +1,9 @@
-"""`findings`: what was found out about an experiment, in words, kept with the catalogue in findings.toml."""
+"""`Finding`: what was found out about an experiment, in words."""
 
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 OWN = "the project's own runs"
@@ -43,17 +42,6 @@ class Finding:
         return all(getattr(self, name) in ("", None, row[name]) for name in names)
 
 
-@lru_cache(maxsize=1)
-def _all() -> tuple[Finding, ...]:
-    text = resources.files(__package__).joinpath("madsen2020/findings.toml").read_text(encoding="utf-8")
-    return tuple(Finding(**entry) for entry in tomllib.loads(text)["finding"])
-
-
-def findings(experiment: str | None = None) -> list[Finding]:
-    """The findings on an experiment, or all of them, in the order in which they were written.
-
-    Example:
-        >>> findings("regularizer-add")[0].at
-        0.01
-    """
-    return [finding for finding in _all() if experiment in (None, finding.experiment)]
+def read_findings(path: Path) -> tuple[Finding, ...]:
+    """Return the findings of a TOML file, one per `[[finding]]` table, in their order."""
+    return tuple(Finding(**entry) for entry in tomllib.loads(path.read_text(encoding="utf-8"))["finding"])

@@ -13,10 +13,8 @@ import pandas as pd
 
 from .. import statistics
 from ..judging.cells import Cells, Criterion, Judged, judged
-from ..report.tables.summary import cell_key, describe, published_cells
 from ..store import Store
-from . import EXPERIMENTS, Experiment, findings
-from .madsen2020 import published
+from . import EXPERIMENTS, PAPERS, Experiment
 from .madsen2020.estimators import COMPARISONS, Compared, Printed
 from .madsen2020.faults import SEEDS_OF_FIGURES, fault
 
@@ -27,7 +25,7 @@ RATE = 0.05
 """False discovery rate among the numbers of one measure and experiment that differ."""
 
 COLUMNS = [
-    *["experiment", "operation", "model", "label", "at", "measure"],
+    *["paper", "experiment", "operation", "model", "label", "at", "measure"],
     *["published", "published_low", "published_high", "published_n", "published_k"],
     *["ours", "ours_low", "ours_high", "n", "k", "engine", "criterion"],
     *["p", "verdict", "zero", "note", "finding"],
@@ -65,7 +63,7 @@ def verdicts_of(cells: Cells, experiments: Iterable[Experiment]) -> pd.DataFrame
     rows = [row for experiment in experiments for row in _rows(cells, experiment)]
     frame = pd.DataFrame(rows, columns=COLUMNS).astype({"p": float, "zero": bool})
     tested = frame[frame["verdict"] == "agrees"]
-    for _, family in tested.groupby(["experiment", "measure", "zero"]):
+    for _, family in tested.groupby(["paper", "experiment", "measure", "zero"]):
         differs = statistics.benjamini_hochberg(family["p"], RATE)
         frame.loc[family.index[differs], "verdict"] = "differs"
     return frame
@@ -73,24 +71,25 @@ def verdicts_of(cells: Cells, experiments: Iterable[Experiment]) -> pd.DataFrame
 
 def _rows(cells: Cells, experiment: Experiment) -> Iterator[dict[str, Any]]:
     """The published numbers of an experiment; those that can be tested agree until all tests are seen together."""
-    printed, axis = _printed(experiment), experiment.axis
+    name = "" if experiment.published is None else experiment.published.name
     for spec, at, cell in cells.of(experiment):
-        names = describe(spec, axis, at)
-        row = printed.get(cell_key(names, axis), {})
-        about = {"experiment": experiment.name, "at": at, "criterion": cells.criterion}
+        names, row = experiment.describe(spec, at), experiment.printed(spec, at)
+        about = {"paper": experiment.paper, "experiment": experiment.name, "at": at, "criterion": cells.criterion}
         about |= {name: names[name] for name in ("operation", "model", "label")}
         about |= {"n": cell.n, "k": cell.k, "engine": cell.engine}
         for measure, compare in COMPARISONS.items():
             if not math.isnan(row.get(measure, math.nan)):
-                compared = compare(cell, row, experiment.published, spec.iterations)
-                yield _row(about | {"measure": measure}, cell, row, compared, experiment)
+                compared = compare(cell, row, name, spec.iterations)
+                yield _row(about | {"measure": measure}, cell, row, compared, experiment, name)
 
 
-def _row(about: Row, cell: Judged, printed: Printed, compared: Compared, experiment: Experiment) -> dict[str, Any]:
+def _row(
+    about: Row, cell: Judged, printed: Printed, compared: Compared, experiment: Experiment, name: str
+) -> dict[str, Any]:
     measure, n = about["measure"], printed["n"]
     low, high = (printed.get(f"{measure}_{side}", math.nan) for side in ("low", "high"))
     ours, verdict = compared.ours, _verdict(cell, min(n, SEEDS_OF_FIGURES) if experiment.axis else n, compared)
-    notes = fault(experiment.published, measure, printed), compared.note if cell.n else ""
+    notes = fault(name, measure, printed), compared.note if cell.n else ""
     return {
         **about,
         **{"published": printed[measure], "published_low": low, "published_high": high},
@@ -99,7 +98,7 @@ def _row(about: Row, cell: Judged, printed: Printed, compared: Compared, experim
         **{"p": compared.p if verdict == "agrees" else math.nan, "verdict": verdict},
         "zero": measure == "success_rate" and printed["k"] == 0,
         "note": "; ".join(note for note in notes if note),
-        "finding": " ".join(found.sentences for found in findings(experiment.name) if found.concerns(about)),
+        "finding": " ".join(found.sentences for found in PAPERS[experiment.paper].findings if found.concerns(about)),
     }
 
 
@@ -107,18 +106,6 @@ def _verdict(cell: Judged, needed: int, compared: Compared) -> Verdict:
     if not cell.n:
         return "not run"
     return "too few runs" if cell.n < needed or math.isnan(compared.p) else "agrees"
-
-
-def _printed(experiment: Experiment) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The published cells; those of the table of gates with the two ends of the histogram."""
-    cells = published_cells(experiment)
-    if experiment.published == "table_gate":
-        bars = published.load("figure_gate_histogram")
-        for (model, operation), cell in cells.items():
-            own = bars[(bars["model"] == model) & (bars["operation"] == operation)]
-            for measure, gate in (("gate_multiplies", 0), ("gate_adds", 1)):
-                cell[measure] = float(own.loc[own["gate"] == gate, "count"].sum() / own["count"].sum())
-    return cells
 
 
 def matrix(frame: pd.DataFrame) -> pd.DataFrame:
@@ -131,8 +118,8 @@ def matrix(frame: pd.DataFrame) -> pd.DataFrame:
         frame: what `verdicts` made.
     """
     rows = []
-    for name, part in frame.groupby("experiment", sort=False):
-        row: dict[str, Any] = {"experiment": name}
+    for (paper, name), part in frame.groupby(["paper", "experiment"], sort=False):
+        row: dict[str, Any] = {"paper": paper, "experiment": name}
         for prefix, group in (("", part[~part["zero"]]), ("zero ", part[part["zero"]])):
             row[f"{prefix}numbers"] = len(group)
             row |= {f"{prefix}{word}": int((group["verdict"] == word).sum()) for word in WORDS}

@@ -1,8 +1,8 @@
 """From stored runs to what a reader sees."""
 
 from ..papers.claims import claims as claims
-from ..papers.claims import render_claims as render_claims
 from ..papers.verdicts import verdicts as verdicts
+from .tables.claims import render_claims as render_claims
 from .tables.judges import judges as judges
 from .tables.judges import render_judges as render_judges
 from .tables.results import render as render

@@ -3,6 +3,7 @@
 from .arithmetic import OPERATIONS as OPERATIONS
 from .arithmetic import TEN_PARAMETERS as TEN_PARAMETERS
 from .arithmetic import Arithmetic as Arithmetic
+from .arithmetic import symbol as symbol
 from .digits import DigitSequences as DigitSequences
 from .rows import Rows as Rows
 from .threshold import Threshold as Threshold

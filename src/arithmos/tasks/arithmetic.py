@@ -32,6 +32,12 @@ OPERATIONS: dict[Operation, tuple[str, Callable[[list[Floats]], Floats]]] = {
 }
 """Symbol and function of each operation, in the order in which tables print; square and root take the first sum."""
 
+
+def symbol(operation: str) -> str:
+    """Return an operation as it is written; empty for what is none of `OPERATIONS`."""
+    return next((written for name, (written, _) in OPERATIONS.items() if name == operation), "")
+
+
 EVALUATION_SIZE = 10_000
 """Observations in the validation set, and in the test set."""
 

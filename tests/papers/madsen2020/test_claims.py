@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 from tests.factories import make_run
 
-from arithmos.judging.axes import operation, places
 from arithmos.judging.cells import Judged
-from arithmos.papers import EXPERIMENTS
+from arithmos.papers import EXPERIMENTS, PAPERS
 from arithmos.papers.claims import WORDS, decide
 from arithmos.papers.evidence import (
     Case,
@@ -23,13 +22,13 @@ from arithmos.papers.evidence import (
     sooner,
     sparser,
 )
-from arithmos.papers.madsen2020.claims import CLAIMS
+from arithmos.papers.experiment import operation
 from arithmos.report import claims, render_claims
 from arithmos.report.tables.grid import FORMATS
-from arithmos.report.tables.summary import published_cells
 from arithmos.store import Store
 
-SEEDS = {name: experiment.seeds for name, experiment in EXPERIMENTS.items()}
+CLAIMS = {claim.name: claim for claim in PAPERS["madsen2020"].claims}
+SEEDS = {experiment.name: experiment.seeds for experiment in EXPERIMENTS.values()}
 
 
 def cell(n, k, *, at=1e6, sparsity=1e-6, adds=0, adds_solved=0):
@@ -49,7 +48,7 @@ def twice(spec, seed):
 
 
 def keys(experiment):
-    for spec, at in places(experiment):
+    for spec, at in experiment.places():
         yield spec, (experiment.name, spec.model.name, operation(spec) if at == "" else at)
 
 
@@ -69,7 +68,7 @@ def as_published():
     cells = {}
     for name in dict.fromkeys(name for claim in CLAIMS.values() for name in claim.experiments):
         experiment = EXPERIMENTS[name]
-        printed = published_cells(experiment)
+        printed = experiment.published.cells if experiment.published else {}
         for _, key in keys(experiment):
             if name == "mnist-reference":  # not published; errors as the paper says
                 cells[key] = dataclasses.replace(cell(10, 8), threshold=30.0 ** (key[2] / 20))

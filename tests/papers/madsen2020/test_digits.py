@@ -33,7 +33,7 @@ def test_what_figures_share_is_run_once():
 def test_epochs():
     [part] = bench.select(["mnist-product"], models=["NMU"], seeds=1, epochs=3)
     [spec] = part.specs
-    assert (spec.iterations, spec.evaluate_every, spec.records, part.published) == (3 * 388, 388, 4, "")
+    assert (spec.iterations, spec.evaluate_every, spec.records, part.published) == (3 * 388, 388, 4, None)
     assert PRODUCT.select(epochs=1000).specs[0].evaluate_every == PRODUCT.specs[0].evaluate_every == 5 * 388
     with pytest.raises(ValueError, match="epochs must be at least 1, got 0"):
         PRODUCT.select(epochs=0)

@@ -2,20 +2,21 @@ import math
 
 import pytest
 
-from arithmos.papers.madsen2020 import published
+from arithmos.papers import EXPERIMENTS
+from arithmos.papers.madsen2020.experiments import printed
 from arithmos.papers.madsen2020.faults import RESOLUTION, error, fault, readings
 
 
 def point(name, model, at):
-    frame = published.load(name)
-    place = "x" if "x" in frame else "operation"
+    frame = printed(name).table
+    place = "at" if "at" in frame else "operation"
     [row] = frame[(frame["model"] == model) & (frame[place] == at)].to_dict("records")
     return row
 
 
 def test_every_figure_has_its_resolution():
-    figures = [name for name in published.names() if name.startswith("figure") and "histogram" not in name]
-    assert sorted(RESOLUTION) == figures
+    names = {experiment.published.name for experiment in EXPERIMENTS.values() if experiment.published}
+    assert set(RESOLUTION) == {name for name in names if name.startswith("figure")}
 
 
 @pytest.mark.parametrize(
@@ -76,10 +77,8 @@ def test_fault(name, model, at, measure, expected):
 
 
 def test_every_published_number_has_an_error_and_a_fault():
-    for name in published.names():
-        if "histogram" in name:
-            continue
-        for row in published.load(name).to_dict("records"):
+    for name in {experiment.published.name for experiment in EXPERIMENTS.values() if experiment.published}:
+        for row in printed(name).table.to_dict("records"):
             for measure in ("solved_at_median", "solved_at_mean", "sparsity_mean"):
                 if not math.isnan(row.get(measure, math.nan)):
                     assert error(name, measure, row[measure]) > 0

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from arithmos.papers import EXPERIMENTS
-from arithmos.papers.madsen2020 import published
+from arithmos.papers.madsen2020.experiments import printed
 from arithmos.statistics import wilson
 
 ROWS = {
@@ -12,7 +12,6 @@ ROWS = {
     "table_all_models": 66,
     "table_gate": 6,
     "figure_ablation_hidden_size": 36,
-    "figure_gate_histogram": 30,
     "figure_hidden_size": 45,
     "figure_input_range": 35,
     "figure_input_size": 84,
@@ -31,20 +30,16 @@ PUBLISHED = [experiment for experiment in EXPERIMENTS.values() if experiment.pub
 FIGURES = [name for name in ROWS if name.startswith("figure") and "histogram" not in name]
 
 
-def test_names():
-    assert published.names() == sorted(ROWS)
-
-
 @pytest.mark.parametrize(("name", "rows"), ROWS.items())
 def test_every_row_is_there_and_every_model_has_a_name(name, rows):
-    frame = published.load(name)
+    frame = printed(name).table
     assert len(frame) == rows
     assert frame["model"].notna().all()
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_printed_intervals_are_those_of_the_counts(name):
-    for cell in published.load(name).itertuples():
+    for cell in printed(name).table.itertuples():
         rate = wilson(cell.k, cell.n)
         assert cell.success_rate == cell.k / cell.n
         assert cell.success_rate_low == pytest.approx(rate.low, abs=0.0101)
@@ -53,7 +48,7 @@ def test_printed_intervals_are_those_of_the_counts(name):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_drawn_intervals_are_those_of_the_counts(name):
-    for point in published.load(name).itertuples():
+    for point in printed(name).table.itertuples():
         rate = wilson(point.k, point.n)
         assert point.success_rate == rate.estimate
         assert point.success_rate_low == pytest.approx(rate.low, abs=2e-4)
@@ -62,7 +57,7 @@ def test_drawn_intervals_are_those_of_the_counts(name):
 
 @pytest.mark.parametrize("name", [*TABLES, *FIGURES])
 def test_nothing_is_reported_of_runs_that_none_solved(name):
-    frame = published.load(name)
+    frame = printed(name).table
     unsolved = frame[frame["k"] == 0]
     assert unsolved.filter(regex="solved_at|sparsity").isna().all(axis=None)
     solved = frame[frame["k"] > 0]
@@ -72,24 +67,19 @@ def test_nothing_is_reported_of_runs_that_none_solved(name):
 @pytest.mark.parametrize("experiment", PUBLISHED, ids=lambda e: e.name)
 def test_models_are_those_of_the_experiment(experiment):
     ours = {spec.model.name for spec in experiment.specs}
-    assert set(published.load(experiment.published)["model"]) == ours
+    assert set(experiment.published.table["model"]) == ours
 
 
 def test_the_gate_histogram_adds_up_to_its_table():
-    histogram = published.load("figure_gate_histogram")
+    histogram = printed("table_gate", gates="figure_gate_histogram").gate_counts
     solved = histogram[histogram["solved"]].groupby(["operation", "model"])["count"].sum()
-    table = published.load("table_gate").set_index(["operation", "model"])["k"]
+    table = printed("table_gate").table.set_index(["operation", "model"])["k"]
     pd.testing.assert_series_equal(solved.sort_index(), table.sort_index(), check_names=False, check_dtype=False)
     assert (histogram.groupby(["operation", "model"])["count"].sum() == 100).all()
 
 
 def test_missing_bounds_are_nan():
-    frame = published.load("table_all_models").set_index(["operation", "model"])
+    frame = printed("table_all_models").table.set_index(["operation", "model"])
     cell = frame.loc[("root", "NACMulNMU")]
     assert cell["solved_at_mean"] > 0
     assert np.isnan(cell["solved_at_mean_low"])
-
-
-def test_unknown_name():
-    with pytest.raises(KeyError, match="did you mean 'table_static'"):
-        published.load("table_statik")

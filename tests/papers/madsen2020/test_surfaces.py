@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from arithmos.papers import EXPERIMENTS, SURFACES
+from arithmos.papers import EXPERIMENTS, PAPERS
+
+SURFACES = {surface.name: surface for surface in PAPERS["madsen2020"].surfaces}
 
 LOSS, ERROR = SURFACES["loss-surface"], SURFACES["expectation-error"]
 

@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from arithmos.papers import SURFACES
+from arithmos.papers import PAPERS
 from arithmos.report.charts.contours import APART, cells, contour, lines, thin
 from arithmos.theory import loss_surface, nac_mul_expectation_error
+
+SURFACES = {surface.name: surface for surface in PAPERS["madsen2020"].surfaces}
 
 LOSS, ERROR = SURFACES["loss-surface"], SURFACES["expectation-error"]
 AXIS = np.linspace(-1.5, 1.5, 61)

@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from tests.factories import make_run
 
-from arithmos.papers import EXPERIMENTS, FIGURES, SURFACES
+from arithmos.papers import EXPERIMENTS, FIGURES, PAPERS
 from arithmos.report.charts.draw import SUFFIXES, draw, save, vega_lite
 from arithmos.store import Store
+
+SURFACES = {surface.name: surface for surface in PAPERS["madsen2020"].surfaces}
 
 
 class Tags(HTMLParser):
@@ -34,7 +36,7 @@ def store(tmp_path_factory):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_is_drawn(store, name, tmp_path):
-    page = save(draw(FIGURES[name], store), tmp_path / f"{name}.svg").read_text()
+    page = save(draw(FIGURES[name], store), tmp_path / f"{FIGURES[name].name}.svg").read_text()
     assert page.startswith("<svg")
     assert FIGURES[name].title.split()[0] in page
     assert page.count("<path") > 10

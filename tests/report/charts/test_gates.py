@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from tests.factories import make_run
 
-from arithmos.judging.axes import symbol
 from arithmos.judging.cells import judged
 from arithmos.papers import EXPERIMENTS
 from arithmos.report.charts.figures import gates
 from arithmos.report.charts.gates import CENTERS, gate_counts, gated
 from arithmos.store import Store
+from arithmos.tasks import symbol
 
 GATE = EXPERIMENTS["gate"]
 MUL = GATE.select(operations=["mul"])
@@ -69,7 +69,7 @@ def test_other_lengths_and_other_experiments_have_nothing_published(store):
 
 
 def test_only_the_gate_experiment_is_gated():
-    assert [name for name, experiment in EXPERIMENTS.items() if gated(experiment)] == ["gate"]
+    assert [experiment.name for experiment in EXPERIMENTS.values() if gated(experiment)] == ["gate"]
 
 
 def test_a_panel_without_runs_keeps_its_place(store):

@@ -3,10 +3,12 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from arithmos.papers import SURFACES
+from arithmos.papers import PAPERS
 from arithmos.report.charts import contours
 from arithmos.report.charts import runs as portraits
 from arithmos.report.charts.draw import vega_lite
+
+SURFACES = {surface.name: surface for surface in PAPERS["madsen2020"].surfaces}
 
 
 def test_learning_curves_leave_out_what_has_no_logarithm():

@@ -15,7 +15,7 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 
 from arithmos.cli import main
-from arithmos.papers import Finding, load
+from arithmos.papers import PAPERS, Finding, Paper, load
 from arithmos.papers.files.write import written
 from arithmos.report.page import html
 from arithmos.store import Store, _schema
@@ -92,11 +92,11 @@ def pages(name: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Every page of HTML that the command line makes, by its verb."""
     file = prepare(name)
     experiment = replace(load(file), name="own")
-    monkeypatch.setattr(html, "EXPERIMENTS", {experiment.name: experiment})
-    monkeypatch.setattr(html, "findings", lambda of: [Finding(of, name)])
+    paper = Paper(key="own", title=name, reference=name, experiments=(experiment,), findings=(Finding("own", name),))
+    monkeypatch.setitem(PAPERS._papers, "own", paper)
     arithmos("figure", file, "-o", "figure.html")
     arithmos("figure", file, "-o", "figure.svg")
-    arithmos("report", "-o", "report.html")
+    arithmos("report", "--paper", "own", "-o", "report.html")
     tables = {verb: arithmos(verb, file, "--format", "html") for verb in ("table", "verdict", "judges")}
     return tables | {verb: Path(f"{verb}.html").read_text(encoding="utf-8") for verb in ("figure", "report")}
 
@@ -111,8 +111,6 @@ def harmless(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """The report without what takes its time and has no names of users in it."""
-    monkeypatch.setattr(html, "SURFACES", {})
-    monkeypatch.setattr(html, "CLAIMS", {})
     monkeypatch.setattr(html, "_BUNDLE", [sys.executable, "-c", "print('the bundle')"])
 
 

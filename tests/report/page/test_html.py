@@ -7,12 +7,13 @@ from html.parser import HTMLParser
 import pytest
 from click.testing import CliRunner
 from tests.factories import make_digits_run, make_run, make_spec
+from tests.part_of_paper import part_of_paper
 
 pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 
 from arithmos.cli import main
-from arithmos.papers import EXPERIMENTS, SURFACES
+from arithmos.papers import EXPERIMENTS, PAPERS
 from arithmos.report.page import html
 from arithmos.spec import Layer, Model
 from arithmos.store import Store
@@ -32,9 +33,7 @@ def failed(spec, seed, **changes):
 
 @pytest.fixture(autouse=True)
 def brief(monkeypatch):
-    """A catalogue of one table, and no Vega, which takes its time."""
-    monkeypatch.setattr(html, "EXPERIMENTS", {TABLE.name: TABLE})
-    monkeypatch.setattr(html, "SURFACES", {})
+    """No Vega, which takes its time."""
     monkeypatch.setattr(html, "_BUNDLE", [sys.executable, "-c", "print('the bundle')"])
 
 
@@ -78,17 +77,15 @@ class Page(HTMLParser):
         return " ".join(re.sub("<[^>]+>", " ", part[: part.index("</section>")]).split())
 
 
-def of(store, **options):
-    page = html.page(store, **options)
+def of(store, paper=None, **options):
+    page = html.page(store, paper or part_of_paper("table-1"), **options)
     return page, Page(page)
 
 
-def test_every_section_is_there_and_every_link_leads_somewhere(store, monkeypatch):
-    items = {name: EXPERIMENTS[name] for name in ("table-1", "regularizer-add", "gate", "as-written")}
-    monkeypatch.setattr(html, "EXPERIMENTS", items)
-    monkeypatch.setattr(html, "SURFACES", SURFACES)
+def test_every_section_is_there_and_every_link_leads_somewhere(store):
+    items = ("table-1", "regularizer-add", "gate", "as-written")
     store.append([solved(NMU, seed) for seed in range(3)])
-    _, parsed = of(store)
+    _, parsed = of(store, part_of_paper(*items, surfaces=PAPERS["madsen2020"].surfaces))
     ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     named = {"verdicts", "claims", "items", "runs", "other-runs", "made", "downloads"}
@@ -179,10 +176,9 @@ def test_text_of_others_stays_text(store):
     spec = make_spec()
     model = Model("NAU>NMU", (Layer("NAU"), Layer("NMU")), label=TROUBLE)
     store.append([solved(make_spec(model="NAU", task=spec.task), 0)])
-    named = html.EXPERIMENTS["table-1"].select(models=[model])
-    html.EXPERIMENTS["table-1"] = named
+    named = TABLE.select(models=[model])
     store.append([solved(named.specs[0], 0), solved(named.specs[0], 1)])
-    page, parsed = of(store)
+    page, parsed = of(store, part_of_paper(named))
     assert TROUBLE not in page
     assert TROUBLE in parsed.text
     assert TROUBLE in json.dumps(parsed.json("chart-table-1"), ensure_ascii=False)
@@ -240,11 +236,11 @@ def test_downloads_hold_the_numbers(store):
 def test_a_bundle_that_fails_is_an_error(store, monkeypatch):
     monkeypatch.setattr(html, "_BUNDLE", [sys.executable, "-c", "raise SystemExit(3)"])
     with pytest.raises(RuntimeError, match="could not bundle"):
-        html.page(store)
+        html.page(store, PAPERS["madsen2020"])
 
 
 def test_write(store, tmp_path):
-    path = html.write(tmp_path / "report.html", store.path)
+    [path] = html.write(tmp_path / "report.html", store.path)
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
@@ -264,14 +260,13 @@ def test_a_page_on_very_many_runs_stays_small(store, monkeypatch, tmp_path):
     for spec, count in seeds.items():
         store.append([make_run(spec, seed) for seed in range(count)])
     assert len(store) > 20_000
-    assert html.write(tmp_path / "report.html", store).stat().st_size < 15e6
+    [path] = html.write(tmp_path / "report.html", store)
+    assert path.stat().st_size < 15e6
 
 
-def test_runs_on_digits_without_a_reference_are_there_and_not_judged(store, monkeypatch):
-    experiment = EXPERIMENTS["mnist-product"]
-    monkeypatch.setattr(html, "EXPERIMENTS", {experiment.name: experiment})
-    page, parsed = of(store)
-    assert "arithmos run mnist-product · not run" in parsed.section(page, "mnist-product")
-    store.append([make_digits_run(experiment.specs[-1])])
-    page, parsed = of(store)
-    assert "arithmos run mnist-product · not judged" in parsed.section(page, "mnist-product")
+def test_runs_on_digits_without_a_reference_are_there_and_not_judged(store):
+    page, parsed = of(store, part_of_paper("mnist-product"))
+    assert "arithmos run madsen2020/mnist-product · not run" in parsed.section(page, "mnist-product")
+    store.append([make_digits_run(EXPERIMENTS["mnist-product"].specs[-1])])
+    page, parsed = of(store, part_of_paper("mnist-product"))
+    assert "arithmos run madsen2020/mnist-product · not judged" in parsed.section(page, "mnist-product")

@@ -6,7 +6,6 @@ import pytest
 from tests.factories import make_run
 
 from arithmos import statistics
-from arithmos.judging.axes import places
 from arithmos.papers import EXPERIMENTS
 from arithmos.report import summarize
 from arithmos.spec import MODELS
@@ -149,7 +148,7 @@ def test_runs_of_another_length_have_nothing_published(store):
 @pytest.mark.parametrize("experiment", [e for e in EXPERIMENTS.values() if e.published], ids=lambda e: e.name)
 def test_every_published_value_finds_its_spec(store, experiment):
     frame = summarize(store, experiment)
-    assert len(frame) == len([*places(experiment)])
+    assert len(frame) == len([*experiment.places()])
     assert frame["published_n"].notna().all()
     assert not experiment.axis or frame[experiment.axis].nunique() > 3
     assert not frame.duplicated(["spec_id", *([experiment.axis] if experiment.axis else [])]).any()

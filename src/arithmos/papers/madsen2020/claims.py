@@ -1,6 +1,5 @@
 """What Madsen & Johansen (2020) say their arithmetic experiments show, in our words; the claims in their order."""
 
-from ...nn._unit import Catalogue
 from ...tasks import OPERATIONS
 from ..evidence import Claim, Outcome, at_least, more_often, pool, sooner, sparser
 from . import hypotheses as h
@@ -12,8 +11,7 @@ _SOONER = "solved runs come first by the rank-sum test at 5%"
 _CANNOT = "the 95% interval of the success rate ends at 10% or below"
 _CAN = "the 95% interval of the success rate begins at 90% or above"
 
-CLAIMS: Catalogue[Claim] = Catalogue(
-    "claim",
+CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="ten-parameters-success",
         where="1.1, Table 1",
@@ -309,4 +307,4 @@ CLAIMS: Catalogue[Claim] = Catalogue(
     ],
     *MNIST_CLAIMS,
 )
-"""All claims by name, in the order of the paper; those on sequences of digits last."""
+"""In the order of the paper; those on sequences of digits last."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from ... import statistics
-from ...report.tables.grid import percent
 from ...statistics import Interval
+from ...statistics.written import percent
 from ..evidence import LEVEL, Case, Cases, Claim, Outcome, TooFewRuns, at_least, more_often, sparser
 from .digits import PRODUCT, SUM
 

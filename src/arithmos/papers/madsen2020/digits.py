@@ -11,6 +11,7 @@ from ...spec import NO_SCHEDULE, InputRegularizer, Layer, Model, Spec
 from ...tasks import DigitSequences
 from ...training import SparsitySchedule
 from ..experiment import Experiment
+from .experiments import printed
 
 PRODUCT = DigitSequences(
     operation="mul", length=2, test_lengths=tuple(range(1, 21)), digits=tuple(range(1, 10)), images=49_566
@@ -111,7 +112,7 @@ CONTENTS = [
         specs=tuple(problem(PRODUCT, model) for model in multipliers(1.0)),
         seeds=10,
         axis="test_length",
-        published="figure_mnist_product",
+        published=printed("figure_mnist_product"),
     ),
     Experiment(
         name="mnist-product-no-rz",
@@ -120,7 +121,7 @@ CONTENTS = [
         specs=tuple(problem(PRODUCT, model) for model in multipliers(0.0)),
         seeds=10,
         axis="test_length",
-        published="figure_mnist_product_no_Rz",
+        published=printed("figure_mnist_product_no_Rz"),
     ),
     Experiment(
         name="mnist-sum",
@@ -129,7 +130,7 @@ CONTENTS = [
         specs=tuple(problem(SUM, model) for model in adders(1.0)),
         seeds=10,
         axis="test_length",
-        published="figure_mnist_sum",
+        published=printed("figure_mnist_sum"),
     ),
     Experiment(
         name="mnist-sum-no-rz",
@@ -138,7 +139,7 @@ CONTENTS = [
         specs=tuple(problem(SUM, model) for model in adders(0.0)),
         seeds=10,
         axis="test_length",
-        published="figure_mnist_sum_no_Rz",
+        published=printed("figure_mnist_sum_no_Rz"),
     ),
     Experiment(
         name="mnist-reference",

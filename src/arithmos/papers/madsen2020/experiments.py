@@ -4,12 +4,14 @@ Published numbers come from the authors' program, so that is what is run here, a
 """
 
 import dataclasses
+from pathlib import Path
 
 from ...spec import MODELS, Model, Spec
 from ...tasks import OPERATIONS, TEN_PARAMETERS, Arithmetic
 from ...tasks.arithmetic import Operation, Range
 from ...training import SparsitySchedule
 from ..experiment import Experiment
+from ..published import Published
 
 MULTIPLY = Arithmetic(operation="mul")
 
@@ -36,6 +38,12 @@ OVERLAPS = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0]
 SUBSETS = [0.05, 0.10, 0.25, 0.50]
 HIDDEN = range(2, 11)
 STRENGTHS = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0]
+
+
+def printed(name: str, gates: str = "") -> Published:
+    """Return the published values of a table or figure, by the names of their files."""
+    folder = Path(__file__).with_name("published")
+    return Published(folder / f"{name}.csv", folder / f"{gates}.csv" if gates else None)
 
 
 def _task(operation: Operation) -> Arithmetic:
@@ -77,7 +85,7 @@ def _strengths(name: str, operation: Operation, model: str, symbol: str) -> Expe
         ),
         seeds=50,
         axis="strength",
-        published=f"figure_{name.replace('-', '_')}",
+        published=printed(f"figure_{name.replace('-', '_')}"),
     )
 
 
@@ -89,14 +97,14 @@ CONTENTS = [
         specs=tuple(
             Spec(task=TEN_PARAMETERS, model=MODELS[name], iterations=200_000) for name in ("NACMul", "NALU", "NMU")
         ),
-        published="table_10param",
+        published=printed("table_10param"),
     ),
     Experiment(
         name="table-2",
         item="Table 2",
         title="Multiplication, addition and subtraction",
         specs=tuple(Spec(task=_task(operation), model=MODELS[name]) for operation, name in TABLE_2),
-        published="table_static",
+        published=printed("table_static"),
     ),
     Experiment(
         name="hidden-size",
@@ -105,7 +113,7 @@ CONTENTS = [
         specs=tuple(Spec(task=MULTIPLY, model=model, hidden_size=hidden) for model in MULTIPLIERS for hidden in HIDDEN),
         seeds=50,
         axis="hidden_size",
-        published="figure_hidden_size",
+        published=printed("figure_hidden_size"),
     ),
     Experiment(
         name="input-range",
@@ -118,7 +126,7 @@ CONTENTS = [
         ),
         seeds=50,
         axis="interpolation",
-        published="figure_input_range",
+        published=printed("figure_input_range"),
     ),
     Experiment(
         name="ablation",
@@ -127,7 +135,7 @@ CONTENTS = [
         specs=tuple(Spec(task=MULTIPLY, model=model, hidden_size=hidden) for model in ABLATIONS for hidden in HIDDEN),
         seeds=50,
         axis="hidden_size",
-        published="figure_ablation_hidden_size",
+        published=printed("figure_ablation_hidden_size"),
     ),
     Experiment(
         name="input-size",
@@ -140,7 +148,7 @@ CONTENTS = [
         ),
         seeds=50,
         axis="input_size",
-        published="figure_input_size",
+        published=printed("figure_input_size"),
     ),
     Experiment(
         name="overlap",
@@ -153,7 +161,7 @@ CONTENTS = [
         ),
         seeds=50,
         axis="overlap_ratio",
-        published="figure_overlap_ratio",
+        published=printed("figure_overlap_ratio"),
     ),
     Experiment(
         name="subset",
@@ -166,14 +174,14 @@ CONTENTS = [
         ),
         seeds=50,
         axis="subset_ratio",
-        published="figure_subset_ratio",
+        published=printed("figure_subset_ratio"),
     ),
     Experiment(
         name="gate",
         item="Table and figure: gating (appendix)",
         title="Which side a gate takes",
         specs=tuple(Spec(task=_task(operation), model=model) for operation in ("mul", "add") for model in GATED),
-        published="table_gate",
+        published=printed("table_gate", gates="figure_gate_histogram"),
     ),
     _strengths("regularizer-add", "add", "NAU", "+"),
     _strengths("regularizer-sub", "sub", "NAU", "−"),
@@ -183,6 +191,6 @@ CONTENTS = [
         item="Table: comparing all models (appendix)",
         title="All models on all operations",
         specs=tuple(Spec(task=_task(operation), model=model) for operation in OPERATIONS for model in ALL_MODELS),
-        published="table_all_models",
+        published=printed("table_all_models"),
     ),
 ]

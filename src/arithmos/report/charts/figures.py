@@ -18,8 +18,9 @@ from typing import Any, Literal
 import altair as alt
 import pandas as pd
 
-from ...judging.axes import LENGTH, symbol
 from ...papers import Experiment
+from ...papers.experiment import LENGTH
+from ...tasks import symbol
 from .gates import CENTERS
 from .marks import Row, color, fade, layer, legend, panel_title, shape
 from .style import GRAY, INK, SOLVED, Chart, styled

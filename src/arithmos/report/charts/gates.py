@@ -6,8 +6,6 @@ import pandas as pd
 from ...judging.cells import Cells
 from ...nn._parts import Gate
 from ...papers import Experiment
-from ...papers.madsen2020 import published
-from ..tables.summary import describe
 
 CENTERS = [center / 24 for center in range(25)]
 """Centers of the bins."""
@@ -30,7 +28,7 @@ def gate_counts(cells: Cells, experiment: Experiment) -> pd.DataFrame:
         experiment: what they are of.
     """
     names = ["operation", "model", "label"]
-    specs = pd.DataFrame([describe(spec, "", "") for spec in experiment.specs])[names]
+    specs = pd.DataFrame([experiment.describe(spec, "") for spec in experiment.specs])[names]
     ours = [
         (*row, "ours", verdict, gate, 1)
         for row, (_, _, cell) in zip(specs.itertuples(index=False), cells.of(experiment), strict=True)
@@ -46,6 +44,8 @@ def gate_counts(cells: Cells, experiment: Experiment) -> pd.DataFrame:
 
 def _published(experiment: Experiment, names: pd.DataFrame) -> pd.DataFrame:
     """The published counts of the models that the experiment has; none where its table is not the published one."""
-    counts = published.load("figure_gate_histogram")
+    if experiment.published is None:
+        return names.assign(source="", verdict="", gate=0.0, count=0)[:0]
+    counts = experiment.published.gate_counts
     counts = counts.assign(source="published", verdict=np.where(counts["solved"], "solved", "not solved"))
-    return names.merge(counts if experiment.published == "table_gate" else counts[:0], on=["operation", "model"])
+    return names.merge(counts, on=["operation", "model"])

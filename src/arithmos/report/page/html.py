@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -18,9 +18,8 @@ from ... import __version__
 from ..._files import write_whole
 from ...judging.cells import Cells, Criterion, judged
 from ...judging.readings import SIDES, reads
-from ...papers import EXPERIMENTS, SURFACES, Experiment, Finding, Surface, findings
+from ...papers import PAPERS, Experiment, Finding, Paper, Surface
 from ...papers.claims import claims_of
-from ...papers.madsen2020.claims import CLAIMS
 from ...papers.verdicts import WORDS, matrix, verdicts_of
 from ...store import Store
 from ..charts import runs as portraits
@@ -83,29 +82,53 @@ class Section:
     findings: Sequence[Finding] = ()
 
 
-def write(path: str | Path, store: str | Path | Store = "runs", *, criterion: Criterion = "released") -> Path:
-    """Write the report on a store to a file.
+def write(
+    path: str | Path,
+    store: str | Path | Store = "runs",
+    *,
+    papers: Collection[Paper] | None = None,
+    criterion: Criterion = "released",
+) -> list[Path]:
+    """Write the report on a store: a page for each paper, and an index of them if there are several.
 
     Args:
-        path: the file.
+        path: file of the page, or of the index; pages beside it then have the key of their paper in their names.
         store: where the runs are.
+        papers: what to report on; by default the papers of which the store has runs, or the first.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+
+    Returns:
+        The files.
     """
-    path = Path(path)
-    write_whole(path, page(store, criterion=criterion))
-    return path
+    path, store = Path(path), store if isinstance(store, Store) else Store(store)
+    chosen = list(papers or _with_runs(store))
+    if len(chosen) == 1:
+        write_whole(path, page(store, chosen[0], criterion=criterion))
+        return [path]
+    pages = {path.with_stem(f"{path.stem}-{paper.key}"): paper for paper in chosen}
+    for file, paper in pages.items():
+        write_whole(file, page(store, paper, criterion=criterion))
+    index = _environment().get_template("index.html")
+    write_whole(path, index.render(pages={file.name: paper for file, paper in pages.items()}, version=__version__))
+    return [path, *pages]
 
 
-def page(store: str | Path | Store = "runs", *, criterion: Criterion = "released") -> str:
-    """The report on a store: a whole HTML page that fetches nothing.
+def _with_runs(store: Store) -> list[Paper]:
+    stored = set(store.load(columns=["spec_id"])["spec_id"])
+    known = list(PAPERS.values())
+    return [paper for paper in known if stored & {s.id for e in paper.experiments for s in e.specs}] or known[:1]
+
+
+def page(store: Store, paper: Paper, *, criterion: Criterion = "released") -> str:
+    """Return the report on a paper: a whole HTML page that fetches nothing.
 
     Args:
         store: where the runs are.
+        paper: what to report on.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
-    store = store if isinstance(store, Store) else Store(store)
     with subprocess.Popen(_BUNDLE, stdout=subprocess.PIPE) as bundle:  # which takes seconds; there is enough else to do
-        contents = _contents(store, criterion)
+        contents = _contents(store, paper, criterion)
         script = bundle.communicate()[0].decode()
     if bundle.returncode:
         raise RuntimeError(f"vl-convert could not bundle Vega-Lite {_VEGA_LITE}")
@@ -113,21 +136,22 @@ def page(store: str | Path | Store = "runs", *, criterion: Criterion = "released
     return template.render(**contents, bundle=Markup(script), version=__version__, criterion=CRITERIA[criterion])
 
 
-def _contents(store: Store, criterion: Criterion) -> dict[str, Any]:
+def _contents(store: Store, paper: Paper, criterion: Criterion) -> dict[str, Any]:
     """What the page shows, by the names that its template uses."""
-    cells = judged(store, EXPERIMENTS.values(), criterion)
-    summaries = {name: summary_of(cells, experiment) for name, experiment in EXPERIMENTS.items()}
-    verdicts = verdicts_of(cells, EXPERIMENTS.values())
-    claims, foreign = claims_of(cells, CLAIMS.values()), others(store, criterion)
-    judges = judges_of(cells, EXPERIMENTS.values())
+    cells = judged(store, paper.experiments, criterion)
+    summaries = {experiment.name: summary_of(cells, experiment) for experiment in paper.experiments}
+    verdicts = verdicts_of(cells, paper.experiments)
+    claims, foreign = claims_of(cells, paper.claims), others(store, criterion)
+    judges = judges_of(cells, paper.experiments)
     with debug_mode(False):  # Altair checks every value against a schema otherwise
-        sections = [_section(experiment, summaries, verdicts, cells, store) for experiment in EXPERIMENTS.values()]
-        sections += [_surface(surface) for surface in SURFACES.values()]
+        sections = [_section(experiment, summaries, verdicts, cells, store) for experiment in paper.experiments]
+        sections += [_surface(surface) for surface in paper.surfaces]
         runs = _portraits(store, criterion, sections, foreign)
     whole = pd.concat([frame.assign(experiment=name) for name, frame in summaries.items()])
     tables = {"verdicts": verdicts, "summaries": whole, "claims": claims, "judges": judges}
-    tables |= {"specs": catalogue(), "other-runs": foreign}
+    tables |= {"specs": catalogue(paper), "other-runs": foreign}
     return {
+        "paper": paper,
         "store": store.summary(),
         "counted": _counted(summaries.values()),
         "words": WORDS,
@@ -174,7 +198,7 @@ def _section(
         int(runs["k"]),
         [*dict.fromkeys(frame["note"].dropna())] if "note" in frame else [],
         {word: int((own["verdict"] == word).sum()) for word in WORDS},
-        findings(experiment.name),
+        PAPERS[experiment.paper].findings_on(experiment.name),
     )
 
 

@@ -4,12 +4,11 @@ import json
 
 import pandas as pd
 
-from ...judging.axes import symbol
 from ...judging.cells import Criterion
 from ...judging.references import with_thresholds
-from ...papers import EXPERIMENTS
+from ...papers import EXPERIMENTS, Paper
 from ...store import Store
-from ...tasks import Arithmetic, DigitSequences, Rows
+from ...tasks import Arithmetic, DigitSequences, Rows, symbol
 
 _MAKERS = ["engine", "gpu", "processor", "version", "python", "torch", "numpy"]
 
@@ -31,11 +30,11 @@ def made(store: Store) -> pd.DataFrame:
     return frame.assign(**{name: pd.to_datetime(frame[name]).dt.strftime("%Y-%m-%d") for name in ("first", "last")})
 
 
-def catalogue() -> pd.DataFrame:
-    """The specs of all experiments, a row each, in canonical JSON."""
+def catalogue(paper: Paper) -> pd.DataFrame:
+    """Return the specs of a paper's experiments, one per row, in canonical JSON."""
     return pd.DataFrame(
-        {"experiment": name, "seeds": experiment.seeds, "spec_id": spec.id, "spec": spec.json()}
-        for name, experiment in EXPERIMENTS.items()
+        {"experiment": experiment.name, "seeds": experiment.seeds, "spec_id": spec.id, "spec": spec.json()}
+        for experiment in paper.experiments
         for spec in experiment.specs
     )
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from ...judging.axes import symbol
 from ...papers import Experiment
+from ...tasks import symbol
 from ..charts.figures import AXES
 from .grid import Cell
 from .verdicts import MEASURES, number

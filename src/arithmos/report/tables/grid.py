@@ -2,7 +2,6 @@
 
 import html
 import json
-import math
 import re
 import textwrap
 from collections.abc import Callable, Sequence
@@ -14,7 +13,6 @@ import pandas as pd
 
 Format = Literal["text", "markdown", "latex", "html", "json"]
 
-_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _PLAIN = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _MATHS = {"·": r" \cdot ", "−": "-", "×": r"\times ", "√z": r"\sqrt{z}", "∪": r" \cup ", "∞": r"\infty ", "%": r"\%"}
 _WORDS = {
@@ -80,24 +78,6 @@ class Grid:
     def write(self, format: Format) -> str:
         """The table in one of `FORMATS`."""
         return FORMATS[format](self)
-
-
-def percent(value: float) -> str:
-    """A share in whole percents."""
-    return f"{100 * value:.0f}%"
-
-
-def scientific(value: float) -> str:
-    """A number as the paper prints it.
-
-    Example:
-        >>> scientific(1_430_000), scientific(4.2e-7)
-        ('1.4·10⁶', '4.2·10⁻⁷')
-    """
-    if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else "∞"
-    mantissa, _, exponent = f"{value:.1e}".partition("e")
-    return f"{mantissa}·10{str(int(exponent)).translate(_SUPERSCRIPT)}".replace("-", "−")
 
 
 def to_json(frame: pd.DataFrame) -> str:

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...judging.axes import operation, symbol
 from ...judging.cells import Cells, Criterion, Judged, judged
 from ...papers import EXPERIMENTS, Experiment
+from ...papers.experiment import operation
+from ...statistics.written import scientific
 from ...store import Store
-from .grid import Cell, Format, Grid, scientific, to_json
+from ...tasks import symbol
+from .grid import Cell, Format, Grid, to_json
 
 COLUMNS = [
     *["experiment", "operation", "model", "label", "runs", "solved", "exact"],

@@ -6,12 +6,13 @@ from typing import Any
 import pandas as pd
 
 from ...engines import Engines
-from ...judging.axes import axis_value, operation
 from ...papers import Experiment
+from ...papers.experiment import axis_value, operation
 from ...progress import duration
 from ...spec import Model, Spec
+from ...statistics.written import scientific
 from ...tasks import TEN_PARAMETERS
-from .grid import Cell, Format, Grid, scientific, to_json
+from .grid import Cell, Format, Grid, to_json
 
 Columns = Mapping[str, tuple[str, Callable[[Any], str]]]
 

@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 
 from ...papers import Experiment
+from ...statistics.written import percent, scientific
 from ...tasks import OPERATIONS
-from .grid import Cell, Format, Grid, percent, scientific, to_json
+from .grid import Cell, Format, Grid, to_json
 
 Row = Mapping[str, Any]
 

@@ -7,12 +7,9 @@ from typing import Any
 import pandas as pd
 
 from ... import statistics
-from ...judging.axes import Place, operation
 from ...judging.cells import Cells, Floats, Judged, judged
 from ...judging.cells import Criterion as Criterion
 from ...papers import Experiment
-from ...papers.madsen2020 import published
-from ...spec import Spec
 from ...statistics import Interval
 from ...store import Store
 
@@ -47,12 +44,11 @@ def summarize(store: Store, experiment: Experiment, *, criterion: Criterion = "r
 
 def summary_of(cells: Cells, experiment: Experiment) -> pd.DataFrame:
     """What `summarize` makes of an experiment whose runs are judged."""
-    printed = published_cells(experiment)
     rows = []
     for spec, at, cell in cells.of(experiment):
-        row = describe(spec, experiment.axis, at) | {"criterion": cells.criterion} | _measure(cell)
-        if printed:
-            row |= _beside(cell, printed.get(cell_key(row, experiment.axis), {}))
+        row = experiment.describe(spec, at) | {"criterion": cells.criterion} | _measure(cell)
+        if experiment.published:
+            row |= _beside(cell, experiment.printed(spec, at))
         rows.append(row)
     frame = pd.DataFrame(rows)
     counts = [
@@ -64,12 +60,6 @@ def summary_of(cells: Cells, experiment: Experiment) -> pd.DataFrame:
         *[name for name in ("published_n", "published_k") if name in frame],
     ]
     return frame.astype(dict.fromkeys(counts, "Int64"))
-
-
-def describe(spec: Spec, axis: str, at: Place) -> dict[str, Any]:
-    """What names a row: operation, model, its label, the place on the axis if there is one, and the spec."""
-    row: dict[str, Any] = {"operation": operation(spec), "model": spec.model.name, "label": spec.model.label}
-    return row | ({axis: at} if axis else {}) | {"spec_id": spec.id}
 
 
 def _measure(cell: Judged) -> dict[str, Any]:
@@ -89,19 +79,6 @@ def _measure(cell: Judged) -> dict[str, Any]:
 
 def _columns(name: str, interval: Interval) -> dict[str, float]:
     return {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
-
-
-def published_cells(experiment: Experiment) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Published values by operation and model, or by model and place on the axis."""
-    if not experiment.published:
-        return {}
-    rows = published.load(experiment.published).to_dict("records")
-    return {cell_key(row, "x" if experiment.axis else ""): {str(name): row[name] for name in row} for row in rows}
-
-
-def cell_key(row: Mapping[Any, Any], axis: str) -> tuple[Any, ...]:
-    """What finds the published neighbour of a row: model and place on the axis, or model and operation."""
-    return (row["model"], row[axis]) if axis else (row["model"], row["operation"])
 
 
 def _beside(cell: Judged, printed: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from ...judging.axes import symbol
-from ...papers import EXPERIMENTS, OWN, Experiment, Finding, findings
+from ...papers import EXPERIMENTS, OWN, PAPERS, Experiment, Finding
 from ...papers.verdicts import WORDS, matrix
-from .grid import Cell, Format, Grid, percent, scientific, to_json
+from ...statistics.written import percent, scientific
+from ...tasks import symbol
+from .grid import Cell, Format, Grid, to_json
 
 MEASURES = {
     "success_rate": ("Success rate", percent),
@@ -37,13 +38,14 @@ def render_verdicts(frame: pd.DataFrame, format: Format = "text", *, every: bool
     if format == "json":
         return to_json(frame)
     shown = frame if every else frame[frame["verdict"] == "differs"]
-    tables = [matrix_grid(frame), *[verdict_grid(part) for _, part in shown.groupby("experiment", sort=False)]]
+    matrices = [matrix_grid(part) for _, part in frame.groupby("paper", sort=False)] or [matrix_grid(frame)]
+    tables = [*matrices, *[verdict_grid(part) for _, part in shown.groupby(["paper", "experiment"], sort=False)]]
     return "\n\n".join(table.write(format) for table in tables)
 
 
 def matrix_grid(frame: pd.DataFrame) -> Grid:
-    """How many published numbers have which verdict, an experiment a row, and their sums."""
-    counts = matrix(frame)
+    """How many published numbers of a paper have which verdict: one row per experiment, and their sums."""
+    counts = matrix(frame).drop(columns="paper", errors="ignore")
     header = ["Experiment", "Numbers", *[word.capitalize() for word in WORDS], "0% in print", *WORDS]
     rows = [*counts.to_numpy(object), ["All", *counts.iloc[:, 1:].sum()]] if len(counts) else []
     cells = [[Cell(str(value)) for value in row] for row in rows]
@@ -55,18 +57,21 @@ def matrix_grid(frame: pd.DataFrame) -> Grid:
         "than published, or too few solved ones to tell.",
     ]
     title = "Verdicts on the published numbers"
+    if len(frame):
+        title += f" of {PAPERS[frame['paper'].iloc[0]].reference}"
     return Grid(title, header, [cells[:-1], cells[-1:]] if cells else [], notes if cells else ["Nothing is published."])
 
 
 def verdict_grid(frame: pd.DataFrame) -> Grid:
     """The published numbers of one experiment, ours and the verdicts."""
     rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
-    experiment = EXPERIMENTS[rows[0]["experiment"]]
+    experiment = EXPERIMENTS[f"{rows[0]['paper']}/{rows[0]['experiment']}"]
     place = [experiment.axis.replace("_", " ").capitalize()] if experiment.axis else []
     header = ["Op", "Model", *place, "Number", "Published", "Solved", "Ours", "Solved", "p", "Verdict", "Note"]
     together = "model" if experiment.axis else "operation"
     groups = [[_line(row, experiment) for row in part] for _, part in groupby(rows, key=lambda row: row[together])]
-    concerned = [found for found in findings(experiment.name) if any(found.concerns(row) for row in rows)]
+    paper = PAPERS[experiment.paper]
+    concerned = [found for found in paper.findings if any(found.concerns(row) for row in rows)]
     notes = [written(found, experiment) for found in concerned]
     return Grid(f"{experiment.item}: {experiment.title}", header, groups, notes)
 

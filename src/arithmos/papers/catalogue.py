@@ -1,0 +1,114 @@
+"""The papers that are known, and their experiments, figures and claims by name."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from .. import _checks
+from . import madsen2020
+from .evidence import Claim
+from .experiment import Experiment
+from .paper import Paper, load_paper
+from .surface import Surface
+
+GROUP = "arithmos.papers"
+"""Entry points of installed packages that have papers."""
+
+
+class OfPaper(Protocol):
+    """A record that belongs to a paper."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def paper(self) -> str: ...
+
+
+T = TypeVar("T", bound=OfPaper, covariant=True)
+
+
+class Papers(Mapping[str, Paper]):
+    """Papers by key, in the order in which they were added."""
+
+    def __init__(self, *papers: Paper) -> None:
+        self._papers: dict[str, Paper] = {}
+        self.add(*papers)
+
+    def add(self, *papers: Paper) -> None:
+        """Add papers; one that was added before is replaced."""
+        for paper in papers:
+            if paper.key in self._papers and self._papers[paper.key].title != paper.title:
+                raise ValueError(f"key {paper.key!r} is that of another paper: {self._papers[paper.key].title}")
+            self._papers[paper.key] = paper
+
+    def find(self, name: str) -> Paper:
+        """Return a paper by its key, or load it from a folder and add it."""
+        if name in self._papers or not Path(name).is_dir():
+            return self[name]
+        paper = load_paper(name)
+        self.add(paper)
+        return self[paper.key]
+
+    def __getitem__(self, key: str) -> Paper:
+        if key not in self._papers:
+            raise KeyError(f"unknown paper {key!r}{_checks.nearest(key, self)}; known: {', '.join(self)}")
+        return self._papers[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._papers)
+
+    def __len__(self) -> int:
+        return len(self._papers)
+
+
+class Records(Mapping[str, T], Generic[T]):
+    """Records of all papers by full name, `paper/name`; the bare name works while it is unique."""
+
+    def __init__(self, kind: str, of: Callable[[Paper], Iterable[T]]) -> None:
+        self.kind, self._of = kind, of
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"{record.paper}/{record.name}" for paper in PAPERS.values() for record in self._of(paper))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getitem__(self, name: str) -> T:
+        found = [
+            record
+            for paper in PAPERS.values()
+            for record in self._of(paper)
+            if name in (record.name, f"{record.paper}/{record.name}")
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = " or ".join(f"{record.paper}/{record.name}" for record in found)
+            raise KeyError(f"{self.kind} {name!r} is in several papers; write {names}")
+        known = list(self) if "/" in name else [full.partition("/")[2] for full in self]
+        raise KeyError(f"unknown {self.kind} {name!r}{_checks.nearest(name, known)}; known: {', '.join(known)}")
+
+
+def _installed() -> Iterator[Paper]:
+    """The papers of installed packages; one that does not load is named and left out."""
+    for point in entry_points(group=GROUP):
+        try:
+            paper = point.load()
+        except Exception as error:
+            warnings.warn(f"paper {point.value!r} does not load: {type(error).__name__}: {error}", stacklevel=2)
+            continue
+        if isinstance(paper, Paper):
+            yield paper
+        else:
+            warnings.warn(f"{point.value!r} must be a Paper, got {_checks.shown(paper)}", stacklevel=2)
+
+
+PAPERS = Papers(madsen2020.paper, *_installed())
+"""The papers by key; `PAPERS.find("path/to/folder")` adds one from a folder."""
+
+EXPERIMENTS: Records[Experiment] = Records("experiment", lambda paper: paper.experiments)
+FIGURES: Records[Experiment | Surface] = Records("figure", lambda paper: (*paper.experiments, *paper.surfaces))
+CLAIMS: Records[Claim] = Records("claim", lambda paper: paper.claims)

@@ -1,0 +1,92 @@
+"""`Paper`: everything that belongs to one publication; a folder may hold one."""
+
+import dataclasses
+import hashlib
+import importlib.util
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import _checks
+from .evidence import Claim
+from .experiment import Experiment
+from .finding import Finding
+from .surface import Surface
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """Everything that belongs to one publication.
+
+    Args:
+        key: short name; the first part of the full names of its experiments.
+        title: title of the publication.
+        reference: authors, venue and year.
+        experiments: what it ran, in its order.
+        surfaces: its figures without runs.
+        claims: what it says its experiments show.
+        findings: what was found out about its numbers.
+        introduction: what its page says first.
+    """
+
+    key: str
+    title: str
+    reference: str
+    experiments: tuple[Experiment, ...]
+    surfaces: tuple[Surface, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    introduction: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("key", "title", "reference"):
+            _checks.text(name, getattr(self, name))
+        if "/" in self.key:
+            raise ValueError(f"key must not contain '/', got {self.key!r}")
+        for name in ("experiments", "surfaces", "claims"):
+            own = tuple(dataclasses.replace(record, paper=self.key) for record in getattr(self, name))
+            object.__setattr__(self, name, own)
+        names = {experiment.name for experiment in self.experiments}
+        spoken_of = [name for claim in self.claims for name in claim.experiments]
+        for name in (*spoken_of, *(finding.experiment for finding in self.findings)):
+            if name not in names:
+                raise ValueError(f"paper {self.key!r} has no experiment {name!r}{_checks.nearest(name, names)}")
+
+    @property
+    def name(self) -> str:
+        """The key."""
+        return self.key
+
+    def findings_on(self, experiment: str) -> list[Finding]:
+        """Return the findings on an experiment, in the order in which they were written."""
+        return [finding for finding in self.findings if finding.experiment == experiment]
+
+
+def load_paper(folder: str | Path) -> Paper:
+    """Load a paper from a folder: its `__init__.py` runs, and must define `paper`, a `Paper`.
+
+    Files of the folder import each other as those of a package do: `from .experiments import …`.
+
+    Raises:
+        FileNotFoundError: the folder has no `__init__.py`.
+        ValueError: it does not load, or defines no paper.
+    """
+    file = Path(folder) / "__init__.py"
+    if not file.is_file():
+        raise FileNotFoundError(f"paper {str(folder)!r} must be a folder with an __init__.py")
+    digest = hashlib.blake2b(str(file.resolve()).encode(), digest_size=8).hexdigest()
+    name = f"arithmos_paper_{digest}"
+    module_spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=[str(file.parent)])
+    if module_spec is None or module_spec.loader is None:
+        raise ValueError(f"{file} is no Python file")
+    module = importlib.util.module_from_spec(module_spec)
+    sys.modules[name] = module
+    try:
+        module_spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise ValueError(f"paper {str(folder)!r} does not load: {type(error).__name__}: {error}") from error
+    found = getattr(module, "paper", None)
+    if not isinstance(found, Paper):
+        raise ValueError(f"{file} must define `paper`, a Paper, got {_checks.shown(found)}")
+    return found

@@ -1,0 +1,31 @@
+"""Claims with their verdicts as a table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from ...papers.claims import WORDS
+from .grid import Cell, Format, Grid, to_json
+
+Row = Mapping[str, Any]
+
+
+def render_claims(frame: pd.DataFrame, format: Format = "text") -> str:
+    """Claims with their verdicts as text, Markdown, LaTeX, HTML or JSON.
+
+    Args:
+        frame: what `claims` made.
+        format: "text", "markdown", "latex", "html" or "json".
+    """
+    return to_json(frame) if format == "json" else claims_grid(frame).write(format)
+
+
+def claims_grid(frame: pd.DataFrame) -> Grid:
+    """Claims with their verdicts as a table, and below it what decides each and the numbers that did."""
+    rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+    cells = [[Cell(row[name]) for name in ("claim", "verdict", "text", "where")] for row in rows]
+    counts = [f"{sum(row['verdict'] == word for row in rows)} {word}" for word in WORDS]
+    notes = [f"{row['claim']} holds if {row['criterion']}. {row['numbers']}." for row in rows]
+    header = ["Claim", "Verdict", "What the paper says", "Where"]
+    return Grid(f"The paper's claims: {', '.join(counts)}", header, [cells], notes)
