@@ -4,8 +4,8 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -93,9 +93,11 @@ def _read(path: Path) -> pd.DataFrame:
             raise ValueError(f"{path} must have at most {MOST_COLUMNS:,} columns, got {count:,}")
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            read = partial(pd.read_csv, path, sep=separator, encoding="utf-8-sig", skipinitialspace=True)
-            names = read(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].str.strip()
-            frame = read(index_col=False, low_memory=False)
+            form: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "skipinitialspace": True}
+            names = (
+                pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **form).iloc[0].str.strip()
+            )
+            frame: pd.DataFrame = pd.read_csv(path, index_col=False, low_memory=False, **form)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not text in UTF-8") from error
     except pd.errors.EmptyDataError as error:

@@ -17,7 +17,7 @@ from .. import Refused
 
 PREFIX = "local:"
 
-NO_PAGES = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 """Dask serves HTTP without TLS whether or not there is a dashboard; with this, every request gets a 404."""
 
 
