@@ -4,17 +4,20 @@ import importlib.util
 import json
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import onnxruntime
 import pytest
+import sympy
 import torch
 from tests.formula.layers import EVERY, chosen, filled, network
 from torch import nn
 
+from arithmos._files import write_whole
 from arithmos.engines.contract import effective
 from arithmos.export import FORMATS, LANGUAGES, load_safetensors, rebuild, save, source
-from arithmos.formula import expression
+from arithmos.formula import Expression, expression
 from arithmos.nn import NALU, NAU, NMU, GatedNAUNMU, Recurrent
 
 X = np.random.default_rng(0).uniform(-3, 3, (64, 5))
@@ -200,3 +203,68 @@ def test_a_large_header_is_refused_before_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("safetensors.safe_open", lambda *args, **options: pytest.fail("it was read"))
     with pytest.raises(ValueError, match=r"header of '.*' must have at most 1,048,576 bytes, got 1,8\d\d,\d\d\d"):
         load_safetensors(path)
+
+
+HOSTILE = {
+    "encoding": r"coding:unicode_escape \nopen('ran', 'w')\n#",
+    "encoding=": r"-*- coding=unicode_escape -*- \u000aopen('ran', 'w')\u000a#",
+    "encoding utf-7": "coding:utf-7 +AAo-open('ran', 'w')+AAo-",
+    "line": "a\nopen('ran', 'w')\n",
+    "carriage return": "a\ropen('ran', 'w')\r",
+    "form feed": "a\fopen('ran', 'w')\f",
+    "next line": "a\x85open('ran', 'w')",
+    "line separator": "a\u2028open('ran', 'w')\u2029",
+    "backslash": "a\\",
+    "trigraph": "a??/",
+    "comment": "*/ int ran; /*",
+    "include": '\n#include "ran.h"\n',
+    "escape": "\x1b[31m",
+    "bidi": "a\u202eb\u2066",
+    "null": "a\0b",
+    "astral": "a\U000e0001b",
+}
+
+
+def with_name(name):
+    """A product and a sum of two inputs, of which the second has the name."""
+    symbols = sympy.symbols("x1 x2", real=True)
+    named = sympy.Symbol(name, real=True)
+    outputs = tuple(output.xreplace({symbols[1]: named}) for output in (symbols[0] * symbols[1], sum(symbols)))
+    return Expression(outputs, (symbols[0], named))
+
+
+@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("language", ["python", "numpy"])
+def test_names_stay_in_the_comments_of_python(name, language, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "plain.py"
+    written = source(with_name(name), language)
+    write_whole(path, written)
+    done = subprocess.run([sys.executable, "-c", PRINT], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.split() == ["6.0", "5.0"], done.stderr
+    assert [file.name for file in tmp_path.iterdir() if file.name != "__pycache__"] == ["plain.py"]
+    assert written.splitlines() == written.rstrip("\n").split("\n")
+    assert all(line.isprintable() for line in written.splitlines())
+
+
+PRINT = "import plain; print(*map(float, plain.formula([2.0, 3.0])))"
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize("standard", ["c99", "gnu17"])
+def test_names_stay_in_the_comments_of_c(standard, tmp_path):
+    for number, name in enumerate(HOSTILE.values()):
+        (tmp_path / f"{number}.c").write_text(source(with_name(name), "c", f"f{number}"), encoding="utf-8")
+    strict = [f"-std={standard}", "-trigraphs", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
+    files = sorted(tmp_path.glob("*.c"))
+    subprocess.run(["cc", *strict, "-Wbidi-chars=any", "-o", tmp_path / "library.so", *files], check=True)
+    library = ctypes.CDLL(str(tmp_path / "library.so"))
+    for number in range(len(HOSTILE)):
+        x, y = np.array([2.0, 3.0]), np.empty(2)
+        getattr(library, f"f{number}")(*(ctypes.c_void_p(array.ctypes.data) for array in (x, y)))
+        assert y.tolist() == [6.0, 5.0]
+
+
+def test_names_in_comments_can_be_read():
+    assert source(with_name("mass ÷ 2"), "c").startswith("// y1 = mass ÷ 2*x1\n// y2 = mass ÷ 2 + x1\n")
+    assert r"x[1] is a\x0ab\x5c\u202e;" in source(with_name("a\nb\\\u202e"))

@@ -148,6 +148,8 @@ def two():
         (two, {"names": ["a"]}, "names must be 2, one an input, got 1"),
         (two, {"names": ["a", "a"]}, "names must be different, got 'a' twice"),
         (two, {"names": ["a", " "]}, "names must be text that is not empty, got ' '"),
+        (two, {"names": ["a", "b\x1b[31m"]}, r"names must be a line of printable text, got 'b\\x1b\[31m'"),
+        (two, {"names": ["a", "b\nc"]}, r"names must be a line of printable text, got 'b\\nc'"),
         (two, {"inputs": [1.0, 2.0]}, r"inputs must have the shape \[rows, 2\], got \[2\]"),
         (two, {"length": 3}, "length is for recurrent networks"),
         (lambda: Recurrent(NMU(2, 1)), {}, "length must be the number of steps of the sequence, at least 1, got None"),
@@ -171,3 +173,19 @@ def test_functions_refuse_inputs_of_another_width():
     for function, x in ((found.numpy(), np.ones((4, 3))), (found.torch(), torch.ones(4, 3))):
         with pytest.raises(ValueError, match="last axis of the input must have size 2"):
             function(x)
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("mass", "mass"),
+        ("alpha_1", r"\alpha_{1}"),
+        ("speed [m/s]", r"\mbox{speed [m/s]}"),
+        (r"\input{/etc/passwd}", r"\mbox{\textbackslash{}input\{/etc/passwd\}}"),
+        (r"}\write18{ls}{", r"\mbox{\}\textbackslash{}write18\{ls\}\{}"),
+        ("50% of $x_1$", r"\mbox{50\% of \$x\_1\$}"),
+        ("a^^5cinput b", r"\mbox{a\textasciicircum{}\textasciicircum{}5cinput b}"),
+    ],
+)
+def test_names_in_latex_are_no_commands(name, written):
+    assert expression(filled(NAU(1, 1), [[1.0]]), names=[name]).latex() == written

@@ -1,6 +1,8 @@
 """Expressions as source code: plain Python, NumPy, C."""
 
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 
 import sympy
@@ -11,9 +13,16 @@ from sympy.printing.pycode import PythonCodePrinter
 from sympy.simplify.cse_main import tree_cse
 
 from .. import __version__
+from .._text import escaped, printable
 from ..formula import Expression
 
 Lines = Iterator[str]
+
+ENCODING = "# -*- coding: utf-8 -*-"
+"""The first line of a Python file, so that no name in the lines after it can declare another encoding."""
+
+_ENDS = re.compile(r"[\\\n]|(?<=\?)\?|(?<=\*)/")
+"""What may end a comment, or join it with the next line: in C, a backslash at its end, or `??/`, is no part of it."""
 
 
 def source(expression: Expression, language: str = "python", name: str = "formula") -> str:
@@ -34,6 +43,7 @@ def source(expression: Expression, language: str = "python", name: str = "formul
         >>> nmu = NMU(2, 1)
         >>> nmu.weight.data = torch.tensor([[1.0, 1.0]])
         >>> print(source(expression(nmu, names=["mass", "speed"])))
+        # -*- coding: utf-8 -*-
         # y1 = mass*speed
         # ...
         def formula(x):
@@ -49,7 +59,7 @@ def source(expression: Expression, language: str = "python", name: str = "formul
 def _python(expression: Expression, name: str) -> Lines:
     printer = PythonCodePrinter()
     shared, outputs = _written(expression, "x[{}]", printer)
-    yield from (f"# {line}" for line in _about(expression))
+    yield from [ENCODING, *(f"# {line}" for line in _about(expression))]
     if printer.module_imports:
         yield "import math"
     yield from ["", "", f"def {name}(x):"] if printer.module_imports else [f"def {name}(x):"]
@@ -69,7 +79,7 @@ class _NumPyPrinter(NumPyPrinter):  # type: ignore[misc]
 
 def _numpy(expression: Expression, name: str) -> Lines:
     shared, outputs = _written(expression, "x[..., {}]", _NumPyPrinter())
-    yield from (f"# {line}" for line in _about(expression))
+    yield from [ENCODING, *(f"# {line}" for line in _about(expression))]
     yield from ["import numpy", "", "", f"def {name}(x):", "    x = numpy.asarray(x, float)"]
     yield from (f"    {local} = {text}" for local, text in shared)
     yield f"    return numpy.stack(numpy.broadcast_arrays(x[..., 0], {', '.join(outputs)})[1:], axis=-1)"
@@ -89,11 +99,16 @@ LANGUAGES: dict[str, Callable[[Expression, str], Lines]] = {"python": _python, "
 
 
 def _about(expression: Expression) -> Lines:
-    """What the function is, and what its arguments are called."""
-    text = str(expression) if len(expression.outputs) > 1 else f"y1 = {expression}"
-    yield from text.splitlines()
-    names = ", ".join(f"x[{number}] is {' '.join(name.split())}" for number, name in enumerate(expression.names))
-    yield f"{names}; written by arithmos {__version__}"
+    """What the function is, and what its arguments are called, as comments."""
+    for number, output in enumerate(expression.outputs, 1):
+        yield _comment(f"y{number} = {replace(expression, outputs=(output,))}")
+    names = ", ".join(f"x[{number}] is {name}" for number, name in enumerate(expression.names))
+    yield _comment(f"{names}; written by arithmos {__version__}")
+
+
+def _comment(line: str) -> str:
+    """A line that stays one line, and a comment, in every language, whatever names are in it."""
+    return printable(_ENDS.sub(lambda found: escaped(found[0]), line))
 
 
 def _written(expression: Expression, place: str, printer: CodePrinter) -> tuple[list[tuple[str, str]], list[str]]:

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from .. import _checks
+from .._text import TEX, printable
 from ..spec import Spec
 from .network import Array, Rounding, Stage, of_module, of_weights, snapped
 
@@ -80,7 +83,8 @@ class Expression:
         """The expression as LaTeX, a line an output."""
         import sympy
 
-        return self._lines(digits, sympy.latex, "y_{{{}}} = {}", " \\\\\n")
+        words = {symbol: _mbox(symbol.name) for symbol in self.symbols if not symbol.name.isidentifier()}
+        return self._lines(digits, partial(sympy.latex, symbol_names=words), "y_{{{}}} = {}", " \\\\\n")
 
     def _lines(self, digits: int, write: Callable[[Any], str], line: str, end: str) -> str:
         import sympy
@@ -203,11 +207,16 @@ def _names(names: Sequence[str] | None, width: int, length: int | None) -> list[
     if len(names) != width * steps:
         raise ValueError(f"names must be {width * steps}, one an input, got {len(names)}")
     for name in names:
-        if not isinstance(name, str) or not name.strip():
+        if not _checks.text("names", name).strip():
             raise ValueError(f"names must be text that is not empty, got {name!r}")
         if names.count(name) > 1:
             raise ValueError(f"names must be different, got {name!r} twice")
     return names
+
+
+def _mbox(name: str) -> str:
+    """A name in LaTeX, as text that cannot be a command."""
+    return rf"\mbox{{{''.join(TEX.get(character, character) for character in printable(name))}}}"
 
 
 def _rows(inputs: ArrayLike, width: int, length: int | None) -> NDArray[np.float64]:

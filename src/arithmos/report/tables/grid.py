@@ -11,17 +11,14 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from ..._text import TEX
+
 Format = Literal["text", "markdown", "latex", "html", "json"]
 
 _PLAIN = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _MATHS = {"·": r" \cdot ", "−": "-", "×": r"\times ", "√z": r"\sqrt{z}", "∪": r" \cup ", "∞": r"\infty ", "%": r"\%"}
 _WORDS = {
-    **{character: "\\" + character for character in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
+    **TEX,
     "•": r"$_{\bullet}$",
     "₊": r"$_{+}$",
     "σ": r"$\sigma$",
@@ -30,7 +27,6 @@ _WORDS = {
     "½": r"$\frac{1}{2}$",
     "—": "---",
     "…": r"\ldots{}",
-    "|": r"\textbar{}",
     "[": "{[}",  # after the end of a row it would begin an option
 }
 _MARKDOWN = str.maketrans({"<": "&lt;", "&": "&amp;", **{character: "\\" + character for character in "\\`*_[|"}})
