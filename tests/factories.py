@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from arithmos.data import Digits
-from arithmos.engines.contract import NEVER, Curve, Reading, Run, State, curve_records, effective, layout
+from arithmos.engines.contract import NEVER, Control, Curve, Reading, Run, State, curve_records, effective, layout
+from arithmos.engines.judge import Judge
+from arithmos.engines.states import ARRAYS, initial, state_of
 from arithmos.spec import Spec
 from arithmos.spec import model as named
 from arithmos.tasks import Arithmetic, DigitSequences
@@ -105,6 +107,14 @@ def make_digits_run(spec: Spec, seed: int = 0, engine: str = "torch", *, solved:
         "reading": Reading(lengths.astype(np.float32), (falling / 2).astype(np.float32), digits, digits / 100),
     }
     return Run(spec=spec, seed=seed, engine=engine, **measured | changes)
+
+
+def make_sound_state(spec: Spec, step: int) -> State:
+    """A state that an engine may resume, of a run on single observations; its weights are the initial ones."""
+    flat = initial(spec, 0)
+    remembered = Judge(spec, (0,), flat.size, Control()).state(0)
+    records = np.array(-(-step // spec.evaluate_every))
+    return state_of(step, 1.0, dict.fromkeys(ARRAYS, flat), remembered | {"records": records})
 
 
 def make_state(step: int = 0) -> State:

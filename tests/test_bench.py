@@ -1,3 +1,4 @@
+import dataclasses
 import math
 import os
 import signal
@@ -9,6 +10,8 @@ from torch import nn
 
 from arithmos import bench
 from arithmos.engines import ENGINES, Engines, Refused
+from arithmos.engines.contract import Control
+from arithmos.engines.cpu.run import RunState
 from arithmos.papers import EXPERIMENTS, FIGURES, Experiment
 from arithmos.spec import MODELS, Layer, Model, as_unit
 from arithmos.store import Store
@@ -134,6 +137,42 @@ def test_out_of_time(store, engines):
     assert len(store.suspended) == 8
     assert bench.run([EXPERIMENT], store=store, budget_s=math.inf).left == 0
     assert store.suspended == ()
+
+
+def suspended(store, seeds, step=700, **control):
+    """An experiment whose runs were suspended on the cpu engine; they have more records than a curve keeps."""
+    spec = dataclasses.replace(SPECS[0], evaluate_every=4, iterations=900)
+    for seed in range(seeds):
+        run = RunState(spec, seed, Control(**control))
+        run.train(step)
+        store.suspend(spec, seed, "cpu", run.state())
+    return Experiment(name="small", item="", title="", specs=(spec,), seeds=seeds)
+
+
+def test_all_records_may_be_asked_for_while_runs_are_suspended(store):
+    experiment = suspended(store, 2)
+    with pytest.warns(UserWarning, match="start anew: .* do not keep all records"):
+        outcome = bench.run([experiment], engine="cpu", store=store, all_records=True)
+    assert outcome.left == 0
+    assert store.curves().groupby("seed").size().tolist() == [226, 226]
+
+
+def test_all_records_need_not_be_asked_for_again(store):
+    experiment = suspended(store, 2, all_records=True)
+    assert bench.run([experiment], engine="cpu", store=store).left == 0
+    assert store.load().records.tolist() == [226, 226]
+
+
+def test_a_forged_step_gives_no_run_with_few_records(store):
+    experiment = suspended(store, 2)
+    [spec] = experiment.specs
+    for seed in range(2):
+        state = store.resume(spec, seed, "cpu")
+        store.suspend(spec, seed, "cpu", {**state, "step": np.array([900])})
+    with pytest.warns(UserWarning, match="start anew: records must be 225 at step 900, got 175") as warned:
+        assert bench.run([experiment], engine="cpu", store=store).left == 0
+    assert len(warned) == 2
+    assert store.load().records.tolist() == [226, 226]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,10 +1,16 @@
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.factories import make_run, make_spec, make_state
 
+import arithmos
 from arithmos.store import Store, _part, _schema, _states
 
 
@@ -127,7 +133,63 @@ def test_a_state_whose_numbers_alone_are_damaged_is_named_too(store: Store) -> N
 def test_a_state_of_another_version_is_not_used(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_schema, "__version__", "0.0.1")
     store.suspend(make_spec(), 0, "cpu", make_state())
-    with pytest.warns(UserWarning, match=r"suspended by arithmos 0\.0\.1.*starts anew"):
+    with pytest.warns(UserWarning, match=r"suspended by arithmos 0\.0\.1 start anew"):
+        assert store.resume(make_spec(), 0, "cpu") is None
+
+
+SUSPEND = """
+from tests.factories import make_spec, make_state
+from arithmos.store import Store
+store = Store({path!r})
+"""
+
+
+def test_a_state_made_by_other_code_is_not_used(tmp_path: Path) -> None:
+    """A kernel was changed since, under the same version of the package."""
+    shutil.copytree(Path(arithmos.__file__).parent, tmp_path / "src" / "arithmos", ignore=lambda *_: ["__pycache__"])
+
+    def python(code: str) -> str:
+        folders = os.pathsep.join([str(tmp_path / "src"), str(Path(__file__).parents[2])])
+        command = [sys.executable, "-c", SUSPEND.format(path=str(tmp_path / "runs")) + code]
+        done = subprocess.run(
+            command, env=os.environ | {"PYTHONPATH": folders}, capture_output=True, text=True, check=True
+        )
+        return done.stdout + done.stderr
+
+    python("store.suspend(make_spec(), 0, 'cpu', make_state())")
+    resume = "print(store.resume(make_spec(), 0, 'cpu') is None, store.resume(make_spec(), 0, 'cpu') is None)"
+    assert python(resume) == "False False\n"
+    with (tmp_path / "src" / "arithmos" / "engines" / "cuda" / "leaf.cuh").open("a") as kernel:
+        kernel.write("// changed\n")
+    said = python(resume)
+    assert "True True\n" in said
+    assert said.count("suspended runs start anew: the code of arithmos") == 1, "told once"
+
+
+def _header(text: str) -> bytes:
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"names": ["step"]},
+        {"arrays": [b""] * 5},
+        {"arrays": [None] * 5},
+        {"arrays": [b"\x93NUMPY"] * 5},
+        {"arrays": [_header("{'descr':")] * 5},
+        {"arrays": [_header("a\n\t b\n  c")] * 5},
+        {"arrays": [_header("-" * 9000 + "1")] * 5},
+        {"arrays": [_header("{'descr': '<f8', 'fortran_order': False, 'shape': (10**15,)}")] * 5},
+        {"arrays": [_header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,)}")] * 5},
+        {"arrays": [_header("{'descr': '|V0', 'fortran_order': False, 'shape': (10000000000000000000000,)}")] * 5},
+        {"arrays": [_header("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}") + bytes(8)] * 5},
+    ],
+)
+def test_a_state_of_odd_bytes_is_named_and_the_run_starts_anew(store: Store, change: dict[str, object]) -> None:
+    row = _schema.row_of_state(make_spec(), 0, "cpu", make_state()) | {"written": _schema.now()}
+    store._states.folder.add(pa.Table.from_pylist([row | change], schema=_schema.STATES))
+    with pytest.warns(UserWarning, match="starts anew: its state cannot be read"):
         assert store.resume(make_spec(), 0, "cpu") is None
 
 

@@ -14,7 +14,6 @@ from typing import Protocol
 
 from .._memory import check_curve
 from ..engines import Control, Engines, Run
-from ..engines.contract import State
 from ..engines.cost import Clock
 from ..papers import Experiment
 from ..spec import Model, Spec
@@ -157,17 +156,12 @@ def run(
                     return False
                 return True
 
-            def resume(spec: Spec, seed: int, name: str) -> State | None:
-                state = store.resume(spec, seed, name)
-                if state is not None:
-                    watch.fewer(work(spec, name, int(state["step"][0])))
-                return state
-
             def control(name: str) -> Control:
                 return Control(
                     advance=lambda spec, iterations: watch.advance(iterations, work(spec, name, iterations)),
                     stopped=lambda: interrupted() or late(),
-                    resume=lambda spec, seed: resume(spec, seed, name),
+                    resume=lambda spec, seed: store.resume(spec, seed, name),
+                    resumed=lambda spec, step: watch.fewer(work(spec, name, step)),
                     suspend=lambda spec, seed, state: writer.suspend(spec, seed, name, state),
                     wanted=lambda spec, seed: wanted(spec, seed, name),
                     say=watch.say,

@@ -123,6 +123,7 @@ class Control:
         advance: told of a spec, whenever some were done, how many iterations of all its runs together.
         stopped: asked between chunks of work; once true, the engine suspends what is in the air and returns.
         resume: the state in which a run was suspended, or None to start it.
+        resumed: told of a run that is resumed, and how many iterations it had made.
         suspend: given the state of a run that was cut, or now and then of one that goes on.
         wanted: asked before a run is begun; false if somebody else has made it meanwhile.
         say: told, in a line, of anything slow or odd: a kernel being compiled, an engine refused.
@@ -132,6 +133,7 @@ class Control:
     advance: Callable[[Spec, int], None] = lambda spec, iterations: None
     stopped: Callable[[], bool] = lambda: False
     resume: Callable[[Spec, int], State | None] = _nothing
+    resumed: Callable[[Spec, int], None] = lambda spec, step: None
     suspend: Callable[[Spec, int, State], None] = _forget
     wanted: Callable[[Spec, int], bool] = lambda spec, seed: True
     say: Callable[[str], None] = lambda line: None

@@ -4,6 +4,8 @@ The best record is the one with the lowest validation error of the whole run, th
 untrained network, t = 0, counts only while there is no other. Errors that are NaN are passed over.
 """
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +26,6 @@ class Judge:
     def __init__(self, spec: Spec, seeds: tuple[int, ...], parameters: int, control: Control) -> None:
         runs = len(seeds)
         self.spec, self.seeds = spec, seeds
-        self.thresholds = thresholds(spec)
         self._kept = curve_records(spec, control.all_records)
         self.records = np.zeros(runs, np.int64)
         self.ended = np.zeros(runs, bool)
@@ -34,6 +35,11 @@ class Judge:
         self.last = np.full((runs, 3), np.nan, np.float32)
         self.solved_at = np.full((runs, 2), NEVER, np.int64)
         self.curve = np.full((runs, len(self._kept), 3), np.nan, np.float32)
+
+    @cached_property
+    def thresholds(self) -> tuple[float, float]:
+        """Test errors below which a run is solved; for a new task they take a while to find."""
+        return thresholds(self.spec)
 
     def observe(self, step: int, values: Floats, parameters: Floats, broken: NDArray[np.bool_]) -> None:
         """Takes a record of every run that has not ended.

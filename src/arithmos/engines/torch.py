@@ -22,11 +22,12 @@ from .batches import Batches
 from .contract import NO_CONTROL, STACK, Control, Floats, Job, Run, State
 from .digits import run as run_digits
 from .judge import Judge
+from .resume import guarded
+from .states import ARRAYS, judged, state_of
 from .stopwatch import Stopwatch
 
 _EVALUATION_FLOATS = 2**24
 _SMALL = 2**20
-_ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
 
 
 class _Training(nn.Module):
@@ -78,6 +79,7 @@ class TorchEngine:
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
         """Finished runs, job after job; seeds that were suspended at the same step go on together, and first."""
+        control = guarded(control)
         digits = [job for job in jobs if isinstance(job.spec.task, DigitSequences)]
         if digits:
             yield from _made_on(self._reading, run_digits(digits, control, self._reading))
@@ -222,14 +224,10 @@ class _Stack:
         return torch.cat([value.detach().reshape(len(value), -1) for value in chosen], dim=1).cpu().numpy()
 
     def _suspend(self) -> None:
-        arrays = {name: self.flat(name) for name in _ARRAYS}
+        arrays = {name: self.flat(name) for name in ARRAYS}
         for run, seed in enumerate(self.seeds):
-            state: State = {
-                "step": np.array([self.step]),
-                "elapsed_s": np.array([self.elapsed_s / len(self.seeds)]),
-                **{name: array[run] for name, array in arrays.items()},
-                **{f"judge.{name}": value for name, value in self.judge.state(run).items()},
-            }
+            own = {name: array[run] for name, array in arrays.items()}
+            state = state_of(self.step, self.elapsed_s / len(self.seeds), own, self.judge.state(run))
             self.control.suspend(self.spec, seed, state)
 
     def resume(self, states: dict[int, State | None]) -> None:
@@ -240,11 +238,9 @@ class _Stack:
         self.step = int(suspended[0]["step"][0])
         self.elapsed_s = float(sum(state["elapsed_s"][0] for state in suspended))
         for run, state in enumerate(suspended):
-            prefix = "judge."
-            judged = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
-            self.judge.restore(run, judged)
+            self.judge.restore(run, judged(state))
         flat, exp_avg, exp_avg_sq = (
-            torch.from_numpy(np.stack([state[name] for state in suspended])).to(self.device) for name in _ARRAYS
+            torch.from_numpy(np.stack([state[name] for state in suspended])).to(self.device) for name in ARRAYS
         )
         position = 0
         for value in self.parameters.values():

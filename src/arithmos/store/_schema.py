@@ -6,18 +6,22 @@ grouped in any tool without taking JSON apart.
 
 import io
 import json
+import math
 import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from .. import __version__
+from ..engines.code import CODE
 from ..engines.contract import Run, State
 from ..formula.stored import judge
 from ..spec import Spec
@@ -112,7 +116,7 @@ STATES = pa.schema(
         ("spec_id", TEXT),
         ("seed", COUNT),
         ("engine", TEXT),
-        ("version", TEXT),  # a state means something to the version of arithmos that left it, and to no other
+        ("version", TEXT),  # version of arithmos, and digest of the code that made the state
         ("written", TIME),
         ("names", pa.list_(TEXT)),
         ("arrays", pa.list_(pa.binary())),  # each in NumPy's own file format
@@ -210,14 +214,38 @@ def row_of_state(spec: Spec, seed: int, engine: str, state: State) -> dict[str, 
         except ValueError as error:
             raise TypeError(f"state {name!r} must be an array of plain numbers, got {array!r}") from error
         arrays.append(buffer.getvalue())
-    key = {"spec_id": spec.id, "seed": seed, "engine": engine, "version": __version__}
+    key = {"spec_id": spec.id, "seed": seed, "engine": engine, "version": f"{__version__} {CODE}"}
     return key | {"names": list(state), "arrays": arrays}
 
 
 def state_of_row(names: Sequence[str], arrays: Sequence[bytes]) -> State:
-    """The arrays of a suspended run."""
-    loaded = (np.load(io.BytesIO(data), allow_pickle=False) for data in arrays)
-    return dict(zip(names, loaded, strict=True))
+    """The arrays of a suspended run.
+
+    Raises:
+        ValueError: the row does not hold arrays of plain numbers.
+    """
+    try:
+        return {name: _array(data) for name, data in zip(names, arrays, strict=True)}
+    except (
+        EOFError,
+        OSError,
+        OverflowError,
+        SyntaxError,
+        TypeError,
+        TokenError,
+    ) as error:  # what NumPy meets in odd bytes
+        raise ValueError(str(error)) from error
+
+
+def _array(data: bytes) -> NDArray[np.generic]:
+    stream = io.BytesIO(data)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("an array must be in version 1.0 of NumPy's format")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=256)
+    if math.prod(shape) * dtype.itemsize != len(data) - stream.tell():  # before memory is taken for it
+        raise ValueError(f"an array of {dtype} and shape {shape} does not have {len(data) - stream.tell()} bytes")
+    loaded: NDArray[np.generic] = np.load(io.BytesIO(data), allow_pickle=False)
+    return loaded
 
 
 def now() -> datetime:

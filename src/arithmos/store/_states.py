@@ -1,8 +1,8 @@
 """Suspended runs: the states from which engines go on.
 
 They lie beside the runs in a folder of their own, whose name begins with an underscore so that readers of Parquet
-folders pass it by. A state is a convenience: what is damaged, or was left by another version of arithmos, is not used,
-and the run starts anew.
+folders pass it by. A state is a convenience: one that is damaged, or was made by other code, is not used, and its run
+starts anew.
 """
 
 import warnings
@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from .. import __version__
+from ..engines.code import CODE
 from ..engines.contract import State
 from ._folder import Folder, Key, Row
 from ._schema import STATES, now, state_of_row
@@ -58,16 +59,17 @@ class States:
             values = self._table(name).slice(row, 1).to_pylist()[0]
         except FileNotFoundError:  # packed in the meantime, or damaged
             return self.get(key)
-        if values["version"] != __version__:
-            warnings.warn(
-                f"run {key} was suspended by arithmos {values['version']}, and this is arithmos {__version__}: "
-                "it starts anew",
-                stacklevel=3,
-            )
+        version, _, code = (values["version"] or "").partition(" ")
+        if version != __version__:
+            warnings.warn(f"runs suspended by arithmos {version} start anew in arithmos {__version__}", stacklevel=3)
+            return None
+        if code != CODE:
+            why = "the code of arithmos, or a library it computes with, has changed since"
+            warnings.warn(f"suspended runs start anew: {why}", stacklevel=3)
             return None
         try:
             return state_of_row(values["names"], values["arrays"])
-        except (ValueError, EOFError, OSError) as error:
+        except ValueError as error:
             warnings.warn(f"run {key} starts anew: its state cannot be read ({error})", stacklevel=3)
             return None
 

@@ -8,13 +8,12 @@ import threading
 import time
 from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, KilledWorker, LocalCluster
 from distributed.protocol.pickle import dumps
 from tests.engines.cuda.shim import HOPPER
-from tests.factories import make_run, make_spec, make_state
+from tests.factories import make_run, make_sound_state, make_spec, make_state
 from tests.test_bench import EXPERIMENT, SPECS
 from tests.test_cli import OWN_UNIT
 from torch import nn
@@ -47,7 +46,7 @@ class Fake:
             self._on_the_way(job, control)
             for seed in job.seeds:
                 if control.stopped():
-                    control.suspend(job.spec, seed, {"step": np.array([seed])})
+                    control.suspend(job.spec, seed, make_sound_state(job.spec, seed))
                 else:
                     yield make_run(job.spec, seed, self.name)
 

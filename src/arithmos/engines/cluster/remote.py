@@ -15,6 +15,7 @@ from distributed.protocol import serialize_bytes
 from ...spec import Spec
 from ..contract import NO_CONTROL, Control, Job, Run
 from ..cost import Clock
+from ..resume import guarded
 from .worker import Chunk, Made, files_of, stop
 
 AHEAD = 2
@@ -62,6 +63,7 @@ class Remote:
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
         """Finished runs, as chunks of them come back."""
+        control = guarded(control)
         flight = Flight(self._client, self._resource)
         line = Line(jobs, lambda spec: self._pace.seconds(spec, self.name))
         specs = {job.spec.id: job.spec for job in jobs}

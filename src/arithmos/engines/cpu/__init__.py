@@ -10,6 +10,7 @@ from ...nn._parts import Parts
 from ...spec import Spec
 from ...tasks import DigitSequences
 from ..contract import NO_CONTROL, Control, Job, Run
+from ..resume import guarded
 from .run import RunState
 
 __all__ = ["CpuEngine"]
@@ -54,6 +55,7 @@ class CpuEngine:
         for job in jobs:
             if (reason := self.refuses(job.spec)) is not None:
                 raise ValueError(f"the cpu engine cannot run this: {reason}")
+        control = guarded(control)
         kernels: dict[tuple[Parts | None, ...], tuple[Spec, int]] = {}
         for job in jobs:
             if job.seeds:

@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-import torch
 
 from ...spec import Spec
 from ..contract import Control, Run, State, curve_records
 from ..judge import Judge
+from ..states import ARRAYS, initial, judged, state_of
 from ._compile import WIDTH
 from .kernel import make_kernel
 from .memory import Arrays, aligned, make_scratch, make_setting
@@ -28,7 +28,7 @@ class RunState:
         self.spec, self.seed = spec, seed
         self.program = program_of(spec)
         self.kernel = make_kernel(self.program)
-        start = torch.cat([p.detach().flatten() for p in spec.network(seed).parameters()]).numpy()
+        start = initial(spec, seed)
         # A multiple of a register, so that Adam has no remainder; what is beyond the parameters stays 0.
         padded = -(-start.size // WIDTH) * WIDTH
         self._p, self._m, self._v = (aligned((padded,), np.float32, 0) for _ in range(3))
@@ -92,22 +92,14 @@ class RunState:
 
     def state(self) -> State:
         """All that is needed to go on."""
-        return {
-            "step": np.array([self.step]),
-            "elapsed_s": np.array([self.elapsed_s]),
-            "parameters": self.parameters,
-            "exp_avg": self.exp_avg,
-            "exp_avg_sq": self.exp_avg_sq,
-            **{f"judge.{name}": value for name, value in self.judge.state(0).items()},
-        }
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        return state_of(self.step, self.elapsed_s, arrays, self.judge.state(0))
 
     def _restore(self, state: State) -> None:
         self.step, self.elapsed_s = int(state["step"][0]), float(state["elapsed_s"][0])
-        for name in ("parameters", "exp_avg", "exp_avg_sq"):
+        for name in ARRAYS:
             getattr(self, name)[:] = state[name]
-        prefix = "judge."
-        judged = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-        self.judge.restore(0, judged)
+        self.judge.restore(0, judged(state))
 
 
 def program_of(spec: Spec) -> Program:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...spec import Spec
 from ...tasks import DigitSequences, Task
 from ..contract import NO_CONTROL, Control, Job, Run, State, thresholds
+from ..resume import guarded
 from .device import Device, Gpu, Kernel, Memory
 from .group import Group
 from .plan import Limits, Plan, make_plan
@@ -83,7 +84,7 @@ class CudaEngine:
         """Finished runs, as they end."""
         pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
         try:
-            for run in _Schedule(self, jobs, control, pool).run():
+            for run in _Schedule(self, jobs, guarded(control), pool).run():
                 yield replace(run, gpu=self.device.name)
         finally:
             pool.shutdown(cancel_futures=True)

@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ...spec import Adam, Spec
 from ...tasks import Arithmetic, Rows
 from ..contract import NEVER, Control, Floats, Run, State, curve_records, thresholds
 from ..judge import Judge
+from ..states import ARRAYS, initial, judged, state_of
 from .device import Device, Kernel, Memory, Settings
 from .plan import Plan, range_constants, range_kind
 
@@ -22,7 +22,6 @@ RUNNING, FINISHED, MET_NAN = range(3)
 STEP, RECORDS, BEST_STEP, SOLVED_RELEASED, SOLVED_CORRECTED, CURVE, ENDED = range(7)
 _COUNTS, _ERRORS = 7, 7
 _OPERATIONS = ("mul", "div", "add", "sub", "root", "squared")
-_STATE = ("parameters", "exp_avg", "exp_avg_sq")
 
 
 class Group:
@@ -54,7 +53,7 @@ class Group:
         kept = curve_records(spec, control.all_records)
         runs, size = len(states), plan.parameters
         parameters = np.stack(
-            [_initial(spec, seed) if state is None else state["parameters"] for seed, state in states.items()]
+            [initial(spec, seed) if state is None else state["parameters"] for seed, state in states.items()]
         )
         first, second, best = (np.zeros((runs, size), np.float32) for _ in range(3))
         curve = np.full((runs, len(kept), 3), np.nan, np.float32)
@@ -64,7 +63,7 @@ class Group:
         self.elapsed_s = np.zeros(runs)
         for run, state in enumerate(states.values()):
             if state is not None:
-                first[run], second[run], best[run] = (state[n] for n in (*_STATE[1:], "judge.best_parameters"))
+                first[run], second[run], best[run] = (state[n] for n in (*ARRAYS[1:], "judge.best_parameters"))
                 curve[run], errors[run, :4], errors[run, 4:] = (state[f"judge.{n}"] for n in ("curve", "best", "last"))
                 records = int(state["judge.records"])
                 counts[run, :3] = int(state["step"][0]), records, int(state["judge.best_step"])
@@ -149,7 +148,7 @@ class Group:
             self._reported[run] = True
             state = self._state(run)
             judge = Judge(self.spec, (self.seeds[run],), self.plan.parameters, control)
-            judge.restore(0, {name.removeprefix("judge."): value for name, value in state.items() if "judge." in name})
+            judge.restore(0, judged(state))
             yield from judge.runs(engine, state["parameters"].astype(np.float32)[None], float(self.elapsed_s[run]))
 
     def suspended(self) -> Iterator[tuple[int, State]]:
@@ -163,25 +162,18 @@ class Group:
             row = np.empty_like(array[run])
             rows[name] = self._memory[name].download(row, int(run) * row.nbytes)
         counts, errors = rows["counts"], rows["errors"]
-        return {
-            "step": counts[STEP : STEP + 1],
-            "elapsed_s": self.elapsed_s[run : run + 1].copy(),
-            **dict(zip(_STATE, (rows["parameters"], rows["first"], rows["second"]), strict=True)),
-            "judge.records": counts[RECORDS],
-            "judge.ended": np.bool_(counts[ENDED] == MET_NAN),
-            "judge.best_step": counts[BEST_STEP],
-            "judge.best": errors[:4],
-            "judge.best_parameters": rows["best"],
-            "judge.last": errors[4:],
-            "judge.solved_at": counts[SOLVED_RELEASED : SOLVED_CORRECTED + 1],
-            "judge.curve": rows["curve"],
+        remembered = {
+            "records": counts[RECORDS],
+            "ended": np.bool_(counts[ENDED] == MET_NAN),
+            "best_step": counts[BEST_STEP],
+            "best": errors[:4],
+            "best_parameters": rows["best"],
+            "last": errors[4:],
+            "solved_at": counts[SOLVED_RELEASED : SOLVED_CORRECTED + 1],
+            "curve": rows["curve"],
         }
-
-
-def _initial(spec: Spec, seed: int) -> Floats:
-    with torch.no_grad():
-        flat: Floats = torch.cat([p.flatten() for p in spec.network(seed).parameters()]).numpy()
-    return flat
+        arrays = dict(zip(ARRAYS, (rows["parameters"], rows["first"], rows["second"]), strict=True))
+        return state_of(int(counts[STEP]), float(self.elapsed_s[run]), arrays, remembered)
 
 
 def _adam_steps(adam: Adam, iterations: int) -> int:

@@ -17,9 +17,11 @@ class Records:
 
     Args:
         runs: spec and seed of each; the specs differ in their model only.
+        task: their task.
+        cells: initial parameters of the cell of each run.
     """
 
-    def __init__(self, runs: Sequence[tuple[Spec, int]], task: DigitSequences) -> None:
+    def __init__(self, runs: Sequence[tuple[Spec, int]], task: DigitSequences, cells: Sequence[Floats]) -> None:
         count, spec = len(runs), runs[0][0]
         self.runs, self.task = runs, task
         self.records = np.zeros(count, np.int64)
@@ -27,7 +29,7 @@ class Records:
         self.best = np.zeros(count, np.int64)
         self.curve = np.full((count, spec.records, 3 + len(task.test_lengths)), np.nan, np.float32)
         self.outputs = np.full((count, 2, len(task.digits)), np.nan, np.float32)
-        self.cells: list[Floats] = [np.empty(0, np.float32)] * count
+        self.cells = list(cells)
 
     def observe(
         self, step: int, values: Floats, outputs: Floats, cells: Sequence[Floats], broken: NDArray[np.bool_]
@@ -83,7 +85,7 @@ class Records:
             end_validation=at(validation, -1),
             end_test=at(test, -1),
             end_sparsity=at(sparsity, -1),
-            best_weights=effective(spec.parts, spec.sizes, self.cells[run]) if records else self.cells[run],
+            best_weights=effective(spec.parts, spec.sizes, self.cells[run]) if records else np.empty(0, np.float32),
             end_weights=effective(spec.parts, spec.sizes, cell),
             curve=Curve(steps, validation, test, sparsity),
             elapsed_s=elapsed_s,

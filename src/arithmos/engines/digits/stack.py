@@ -19,6 +19,7 @@ from ...spec import Spec
 from ...tasks import DigitSequences
 from ...training import SparsitySchedule
 from ..contract import Control, Floats, Run, State
+from ..states import ARRAYS, judged, state_of
 from ..stopwatch import Stopwatch
 from .cells import Cells
 from .reader import Convolution, grouped, read
@@ -27,8 +28,6 @@ from .sequences import Evaluation, Training
 
 _READ = {"cpu": 256, "cuda": 2**14}
 """Images, counted once a run, that are read at a time when runs are evaluated."""
-
-_ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Stack:
             fused=device.type == "cuda",
         )
         for value, _ in self._owners():
-            zeros = {name: torch.zeros_like(value, requires_grad=False) for name in _ARRAYS[1:]}
+            zeros = {name: torch.zeros_like(value, requires_grad=False) for name in ARRAYS[1:]}
             counter = torch.zeros((), device=device if device.type == "cuda" else "cpu")
             self.optimizer.state[value] = {"step": counter, **zeros}
         self.training = Training(spec, self.task, tuple(seed for _, seed in runs), device)
@@ -100,7 +99,7 @@ class Stack:
             "training": Evaluation(self.task, "training", (self.task.length,), device),
             "test": Evaluation(self.task, "test", self.task.test_lengths, device),
         }
-        self.records = Records(runs, self.task)
+        self.records = Records(runs, self.task, self._cells())
         self.step = 0
         self.elapsed_s = 0.0
         self._place = torch.zeros(1, dtype=torch.int64, device=device)
@@ -318,7 +317,7 @@ class Stack:
         taken = [0] * len(self.runs)
         for value, first in self._owners():
             count, state = value[0].numel(), self.optimizer.state[value]
-            for name in _ARRAYS:
+            for name in ARRAYS:
                 rows = range(first, first + len(value))
                 chosen = np.stack([arrays[name][run][taken[run] : taken[run] + count] for run in rows])
                 tensor = value.detach() if name == "parameters" else state[name]
@@ -337,24 +336,18 @@ class Stack:
         return cells
 
     def _suspend(self) -> None:
-        arrays = {name: self.flat(name) for name in _ARRAYS}
+        arrays = {name: self.flat(name) for name in ARRAYS}
         for run, (spec, seed) in enumerate(self.runs):
-            state: State = {
-                "step": np.array([self.step]),
-                "elapsed_s": np.array([self.elapsed_s / len(self.runs)]),
-                **{name: array[run] for name, array in arrays.items()},
-                **{f"records.{name}": value for name, value in self.records.state(run).items()},
-            }
+            own = {name: array[run] for name, array in arrays.items()}
+            state = state_of(self.step, self.elapsed_s / len(self.runs), own, self.records.state(run))
             self.control.suspend(spec, seed, state)
 
     def resume(self, states: Sequence[State]) -> None:
         """Puts the runs where they were suspended, all of them at the same step."""
         self.elapsed_s = float(sum(state["elapsed_s"][0] for state in states))
-        prefix = "records."
         for run, state in enumerate(states):
-            remembered = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
-            self.records.restore(run, remembered)
-        arrays = {name: [state[name].astype(np.float32) for state in states] for name in _ARRAYS}
+            self.records.restore(run, judged(state))
+        arrays = {name: [state[name].astype(np.float32) for state in states] for name in ARRAYS}
         self.put(arrays, int(states[0]["step"][0]))
 
 
