@@ -53,6 +53,7 @@ class Folder:
     def _distrust(self) -> None:
         self._verified: set[Stamp] = set()
         self._refused: dict[Stamp, str] = {}
+        self._warned: set[Stamp] = set()
         self._rows: dict[Stamp, list[Row]] = {}
 
     def add(self, table: pa.Table) -> str:
@@ -108,18 +109,21 @@ class Folder:
         """Columns of every sound part, by name; `then` is applied to each as it is read."""
         return self._each(lambda stamp: then(self._read(stamp, columns)))
 
-    def table(self, name: str) -> pa.Table:
-        """One part.
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Columns of one part, by default all.
 
         Raises:
             FileNotFoundError: it is gone: packed into another, removed, or set aside as damaged.
         """
-        stat = (self.path / name).stat()
+        try:
+            stat = (self.path / name).stat()
+        except OSError as error:
+            raise _part.fault(error, self.path / name) from error
         stamp = (name, stat.st_size, stat.st_mtime_ns)
         try:
-            return self._read(stamp, self.schema.names)
+            return self._read(stamp, self.schema.names if columns is None else columns)
         except _part.Damaged as reason:  # in a column that tells not what its rows are about
-            self._set_aside(stamp, str(reason))
+            self._set_aside(stamp, reason)
             raise FileNotFoundError(errno.ENOENT, "set aside", str(self.path / name)) from reason
 
     def rows(self) -> dict[str, list[Row]]:
@@ -168,14 +172,18 @@ class Folder:
                     break
                 except _part.Damaged as reason:
                     damaged[stamp[0]] = str(reason)
-                    self._set_aside(stamp, str(reason))
+                    self._set_aside(stamp, reason)
             else:
                 self.damaged = damaged
                 return found
 
-    def _set_aside(self, stamp: Stamp, reason: str) -> None:
-        if stamp not in self._refused:
-            self._refused[stamp] = reason
+    def _set_aside(self, stamp: Stamp, reason: _part.Damaged) -> None:
+        self._verified.discard(stamp)
+        self._rows.pop(stamp, None)
+        if not isinstance(reason, _part.Unreadable):
+            self._refused[stamp] = str(reason)
+        if stamp not in self._warned:
+            self._warned.add(stamp)
             warnings.warn(f"{self.path / stamp[0]} is set aside ({reason})", stacklevel=2)
 
     def _read(self, stamp: Stamp, columns: Sequence[str]) -> pa.Table:

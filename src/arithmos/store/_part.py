@@ -31,11 +31,22 @@ ADVICE = {
     errno.EROFS: "the disk is read-only; choose a folder on another one",
     errno.ENOTDIR: "choose a folder, not a file",
     errno.EEXIST: "choose a folder, not a file",
+    errno.EMFILE: "close some files or raise the limit (ulimit -n) and try again; nothing is lost",
+    errno.ENFILE: "the machine has too many files open; close some and try again; nothing is lost",
+    errno.ENOMEM: "free some memory and try again; nothing is lost",
+    errno.EAGAIN: "end some threads or processes and try again; nothing is lost",
 }
+
+OWN_FAULTS = {errno.EACCES, errno.EPERM, errno.EIO, errno.EINVAL, errno.EBADMSG}
+"""Errors that tell something about the file that was to be read; all others tell about the machine."""
 
 
 class Damaged(Exception):
     """A file that cannot be trusted, and why."""
+
+
+class Unreadable(Damaged):
+    """A file that cannot be read now; it may be readable later."""
 
 
 class NewerError(ValueError):
@@ -125,9 +136,8 @@ def verified_bytes(path: Path, kind: str) -> bytes:
         raise Damaged("foreign: its name is not that of a part")
     try:
         data = path.read_bytes()
-    except OSError as error:
-        _raise_if_gone(error)
-        raise Damaged(f"unreadable: {error.strerror}") from error
+    except (OSError, MemoryError) as error:
+        raise fault(error, path) from error
     if digest(data) != name[1]:
         raise Damaged(f"damaged: its {len(data)} bytes do not have the digest in its name")
     return data
@@ -145,6 +155,7 @@ def read(source: Path | pa.NativeFile, path: Path, schema: pa.Schema, columns: S
     Raises:
         Damaged: it is not a part, or not a sound one.
         NewerError: this version of arithmos does not know its schema.
+        OSError: the machine is short of files, memory or threads.
     """
     kind = path.name.partition("-")[0]
     try:
@@ -165,15 +176,26 @@ def read(source: Path | pa.NativeFile, path: Path, schema: pa.Schema, columns: S
             return table
     except NewerError:
         raise
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        _raise_if_gone(error)
-        raise Damaged(f"damaged: {error}") from error
+    except (pa.ArrowException, MemoryError, OSError, KeyError, ValueError) as error:
+        raise fault(error, path) from error
 
 
-def _raise_if_gone(error: Exception) -> None:
-    """A file that another machine removed is not found, or, on a network disk, its handle is stale."""
-    if isinstance(error, FileNotFoundError) or getattr(error, "errno", None) == errno.ESTALE:
-        raise FileNotFoundError(*error.args) from error
+def fault(error: Exception, path: Path) -> Exception:
+    """What an error on reading a part means: it is gone, it is damaged, or the machine is short of something.
+
+    A file that another machine removed is not found, or, on a network disk, its handle is stale. Arrow has a class for
+    every fault of a file; its base class is left for threads that cannot be started.
+    """
+    code = getattr(error, "errno", None)
+    if isinstance(error, FileNotFoundError) or code == errno.ESTALE:
+        return FileNotFoundError(*error.args)
+    if isinstance(error, MemoryError):
+        return explain(OSError(errno.ENOMEM, ""), "read", path)
+    if type(error) is pa.ArrowException:
+        return explain(OSError(errno.EAGAIN, ""), "read", path)
+    if isinstance(error, OSError) and code is not None:
+        return Unreadable(f"unreadable: {os.strerror(code)}") if code in OWN_FAULTS else explain(error, "read", path)
+    return Damaged(f"damaged: {error}")
 
 
 def _newer(path: Path, version: int, package: str) -> NewerError:
