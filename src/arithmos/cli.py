@@ -526,7 +526,7 @@ def thin(into: Path, keep: int, store: Path) -> None:
     """Write a small copy of a store.
 
     It has every run with what its verdicts rest on, and weights and thinned curves of a few runs of each spec. What is
-    in the other store stays there, and is thinned too.
+    in the other store stays as it is.
     """
     with asked():
         Store(store).thin(into, keep=keep)
@@ -540,11 +540,14 @@ def thin(into: Path, keep: int, store: Path) -> None:
 def check(ctx: click.Context, /, store: Path) -> None:
     """Verify every file of a store.
 
-    Each is read to its last byte, and those that cannot be trusted are named.
+    Each is read to its last byte, and those that cannot be trusted are named. So are runs that are stored several
+    times, with different numbers.
     """
     checked = Store(store)
-    damaged = checked.check()
+    damaged, conflicts = checked.check(), checked.conflicts()
     for file, reason in damaged:
         click.echo(f"set aside: {file}: {reason}")
+    for spec_id, seed, engine in conflicts:
+        click.echo(f"conflict: spec {spec_id}, engine {engine}, seed {seed} is stored with different numbers")
     click.echo(f"{len(checked)} runs are sound, {len(damaged)} files are not")
-    ctx.exit(1 if damaged else 0)
+    ctx.exit(1 if damaged or conflicts else 0)

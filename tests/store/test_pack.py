@@ -29,11 +29,11 @@ def test_pack_makes_one_part_of_many_and_changes_nothing(store: Store) -> None:
 
 
 def test_pack_drops_duplicates_and_keeps_the_first(store: Store) -> None:
-    for value in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0):
-        store.append([make_run(best_test=value)])
+    for seconds in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0):
+        store.append([make_run(elapsed_s=seconds)])
     store.pack()
     assert store.duplicates == 0
-    assert store.load().best_test.tolist() == [1.0]
+    assert store.load().elapsed_s.tolist() == [1.0]
 
 
 def test_packing_twice_leaves_the_files_alone(store: Store) -> None:

@@ -2,7 +2,6 @@
 
 import math
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +16,11 @@ SLACK = 1.05
 """How much more than the mean the largest of several parts may take."""
 
 
-def distinct(table: pa.Table, keep: Literal["first", "last"]) -> pa.Table:
-    """One row a run, ordered by run: the one that was written first, or last."""
-    keys = table.select([*KEY, "written"]).to_pandas()
-    order = keys.sort_values([*KEY, "written"], kind="stable").drop_duplicates(list(KEY), keep=keep).index
-    return table.take(order.to_numpy())
+def latest(states: pa.Table) -> pa.Table:
+    """The last state of each run, ordered by run."""
+    keys = states.select([*KEY, "written"]).to_pandas()
+    order = keys.sort_values([*KEY, "written"], kind="stable").drop_duplicates(list(KEY), keep="last").index
+    return states.take(order.to_numpy())
 
 
 def fewest(table: pa.Table, kind: str, max_bytes: int) -> list[bytes]:

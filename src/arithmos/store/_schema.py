@@ -95,13 +95,16 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "torch": (TEXT, "version of PyTorch"),
     "numpy": (TEXT, "version of NumPy"),
     "processor": (TEXT, "kind of CPU of the machine that stored the run"),
-    "written": (TIME, "when the run was stored; of several rows of one run the first counts"),
+    "written": (TIME, "when the run was stored; of several rows of one run that keep as much, the first counts"),
 }
 
 RUNS = pa.schema([pa.field(name, kind, metadata={"meaning": text}) for name, (kind, text) in COLUMNS.items()])
 
 KEY = ("spec_id", "seed", "engine")
 """The columns that name a run."""
+
+NUMBERS = tuple(COLUMNS)[tuple(COLUMNS).index("threshold_released") : tuple(COLUMNS).index("exact")]
+"""What was measured: the same in every row of a run, unless two of them conflict."""
 
 CURVE = ("curve_step", "curve_validation", "curve_test", "curve_sparsity")
 

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,9 +13,11 @@ import pyarrow.compute as pc
 
 from ..engines.contract import Run, State
 from ..spec import Spec
-from ._folder import Folder, Key
-from ._pack import distinct, fewest
+from ._duplicates import own_rows
+from ._folder import Key
+from ._pack import fewest, latest
 from ._part import try_to_write
+from ._runs import Runs, concat, keys
 from ._schema import COLUMNS, CURVE, HEAVY, KEY, RUNS, STATES, now, row_of_state, table_of_runs
 from ._states import States
 from ._thin import KEPT, thin
@@ -74,10 +76,9 @@ class Store:
             raise NotADirectoryError(
                 errno.ENOTDIR, "a store is a folder, and this is a file; choose a folder", str(self.path)
             )
-        self._runs = Folder(self.path, "part", RUNS)
+        self._runs = Runs(self.path)
         self._states = States(self.path / "_suspended")
         self._folders = (self._runs, self._states.folder)
-        self._indexed: tuple[tuple[str, ...], dict[tuple[str, str], set[int]]] = ((), {})
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
@@ -124,7 +125,7 @@ class Store:
     ) -> pd.DataFrame:
         """The runs as a table, one row a run, ordered by spec, seed and engine.
 
-        Of several rows of one run the one that was written first counts.
+        Of several rows of one run the one that keeps more weights and records counts, of equals the first written.
 
         Args:
             specs: only runs of these specs, or ids of specs.
@@ -155,15 +156,14 @@ class Store:
                 raise KeyError(f"unknown column {name!r}; {hint}")
         wanted = [name for name in COLUMNS if name in {*KEY, *columns}]
         ids = None if specs is None else pa.array([s if isinstance(s, str) else s.id for s in specs], pa.string())
-        keys = None if runs is None else set(runs)
+        named = None if runs is None else set(runs)
 
         def chosen(table: pa.Table) -> pa.Table:
             if ids is not None:
                 table = table.filter(pc.is_in(table["spec_id"], value_set=ids))
-            return table if keys is None else table.filter(pa.array([key in keys for key in _keys(table)], pa.bool_()))
+            return table if named is None else table.filter(pa.array([key in named for key in keys(table)], pa.bool_()))
 
-        tables = self._runs.tables([*{**dict.fromkeys(wanted), "written": None}], then=chosen)
-        return distinct(_concat(tables, RUNS), keep="first").select(wanted)
+        return self._runs.load(wanted, chosen)
 
     def suspend(self, spec: Spec, seed: int, engine: str, state: State) -> None:
         """Keep the state of a run that was cut, so that its engine can go on."""
@@ -195,10 +195,11 @@ class Store:
         self._states.drop(self._finished())
 
     def pack(self, *, max_bytes: int = PACKED_BYTES, max_files: int = PACKED_FILES) -> None:
-        """Write few files out of many, one row a run, and remove what killed writers left.
+        """Write few files out of many, and remove what killed writers left.
 
-        New parts are in place before old ones go, so a kill at any instant, another writer or another pack lose
-        nothing; at worst a run is there twice for a while. Files that are set aside stay.
+        Of several rows of one run those go that say nothing of their own; rows that conflict stay. New parts are in
+        place before old ones go, so a kill at any instant, another writer or another pack lose nothing; at worst a run
+        is there twice for a while. Files that are set aside stay.
 
         Args:
             max_bytes: size of the largest file.
@@ -209,7 +210,8 @@ class Store:
         """
         runs = self._runs.tables(RUNS.names)
         states = self._states.folder.tables(STATES.names)
-        rows = (distinct(_concat(runs, RUNS), keep="first"), self._unfinished(_concat(states, STATES)))
+        table = concat([*runs.values()], RUNS)
+        rows = (table.take(own_rows(table)), self._unfinished(concat([*states.values()], STATES)))
         packed = [fewest(table, folder.kind, max_bytes) for table, folder in zip(rows, self._folders, strict=True)]
         count = sum(map(len, packed))
         if count > max_files:
@@ -225,15 +227,17 @@ class Store:
             folder.sweep()
 
     def thin(self, into: "Store | str | os.PathLike[str]", *, keep: int = KEPT) -> None:
-        """Write a small copy: every run, exactly judged, but weights and curves of a few runs a spec only.
+        """Write a small copy: every run, exactly judged, but weights and curves of a few runs per spec only.
 
-        What the other store has is thinned with it, so a store that grows is thinned into the same one again and
-        again. Weights are kept of the solved runs, and of the others, with the lowest seeds; of their curves 60 records
-        are left. Runs on sequences of digits stay whole. Suspended runs are not copied.
+        Weights are kept of the solved runs, and of the others, with the lowest seeds; of their curves 60 records are
+        left. Runs on sequences of digits stay whole. Suspended runs are not copied. What the other store has stays as
+        it is, and what it lacks is added: a store that grows can be thinned into the same one again and again, and a
+        full store named by mistake loses nothing.
 
         Args:
             into: the other store.
-            keep: how many solved runs, and how many others, of a spec and engine keep their weights and curves.
+            keep: how many solved runs, and how many others, of a spec and engine keep their weights and curves; those
+                that keep them in the other store count first.
 
         Raises:
             ValueError: `into` is this store, or `keep` is negative.
@@ -245,22 +249,25 @@ class Store:
             raise ValueError(f"keep must be at least 0, got {keep}")
         if not self.path.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no store to thin", str(self.path))
-        old = other._runs.tables(RUNS.names)
-        rows = [*self._runs.tables(RUNS.names).values(), *old.values()]  # of two copies of a run the first counts
-        if rows:
-            for data in fewest(thin(distinct(pa.concat_tables(rows), keep="first"), keep), "part", PACKED_BYTES):
-                other._runs.place(data)
-            other._runs.remove(old)
+        there = concat([*other._runs.tables(RUNS.names).values()], RUNS)
+        table = thin(self._runs.load(), there, keep)
+        own = own_rows(pa.concat_tables([there, table])) - len(there)
+        for data in fewest(table.take(own[own >= 0]), "part", PACKED_BYTES):
+            other._runs.place(data)
 
     def _unfinished(self, states: pa.Table) -> pa.Table:
-        states, finished = distinct(states, keep="last"), self._finished()
-        return states.filter(pa.array([not finished(key) for key in _keys(states)], pa.bool_()))
+        states, finished = latest(states), self._finished()
+        return states.filter(pa.array([not finished(key) for key in keys(states)], pa.bool_()))
 
     def check(self) -> tuple[tuple[str, str], ...]:
         """Verify every file anew, to its last byte; returns those that are set aside, and why."""
         for folder in self._folders:
             folder.check()
         return self._set_aside()
+
+    def conflicts(self) -> tuple[Key, ...]:
+        """The runs that have rows with different numbers, as (spec id, seed, engine)."""
+        return self._runs.conflicts()
 
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
@@ -303,23 +310,8 @@ class Store:
 
     def seeds(self) -> dict[tuple[str, str], set[int]]:
         """Which seeds are stored, by id of the spec and engine."""
-        rows = self._runs.rows()
-        if self._indexed[0] != tuple(rows):
-            index: dict[tuple[str, str], set[int]] = {}
-            for part in rows.values():
-                for (spec_id, seed, engine), _ in part:
-                    index.setdefault((spec_id, engine), set()).add(seed)
-            self._indexed = tuple(rows), index
-        return self._indexed[1]
+        return self._runs.seeds()
 
     def _finished(self) -> Callable[[Key], bool]:
         index = self.seeds()
         return lambda key: key[1] in index.get((key[0], key[2]), ())
-
-
-def _keys(table: pa.Table) -> Iterator[Key]:
-    return zip(*(table[name].to_pylist() for name in KEY), strict=True)
-
-
-def _concat(tables: dict[str, pa.Table], schema: pa.Schema) -> pa.Table:
-    return pa.concat_tables(tables.values()) if tables else schema.empty_table()

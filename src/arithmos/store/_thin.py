@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ._schema import HEAVY, judged
+from ._schema import HEAVY, KEY, judged
 
 KEPT = 2
 """Runs of a spec that keep their weights, of the solved ones and of the others: those with the lowest seeds."""
@@ -16,18 +16,19 @@ POINTS = 60
 _CRITERIA = ("released", "corrected")
 
 
-def thin(table: pa.Table, keep: int) -> pa.Table:
-    """The same runs, exactly judged, with weights and thinned curves for `keep` solved and `keep` other runs a spec.
+def thin(table: pa.Table, there: pa.Table, keep: int) -> pa.Table:
+    """The same runs, exactly judged, with weights and thinned curves for `keep` solved and `keep` other runs per spec.
 
     Runs on sequences of digits stay whole: verdicts rest on what their curves say of each length and on what their
     cells, of a few weights, make of the digits.
 
     Args:
-        table: rows of runs, one a run.
+        table: rows of runs, one per run.
+        there: rows of the small store, whose weights and curves stay.
         keep: how many; by each of the two criteria, so that there can be a few more.
     """
     table = judged(table)
-    kept = _kept(table, keep)
+    kept = _kept(table, there, keep)
     digits = pc.equal(table["task"], "digits").to_numpy()
     steps, whole = _where(kept & ~digits, table["curve_step"]).to_pandas(), kept | digits
     for name in HEAVY:
@@ -44,16 +45,24 @@ def _where(rows: NDArray[np.bool_], column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.take(pa.array(np.arange(len(rows)), mask=~rows))
 
 
-def _kept(table: pa.Table, keep: int) -> NDArray[np.bool_]:
-    """Which of the runs that still have weights keep them."""
+def _kept(table: pa.Table, there: pa.Table, keep: int) -> NDArray[np.bool_]:
+    """Which of the runs that still have weights keep them; those that have them in the small store come first."""
     thresholds = [f"threshold_{criterion}" for criterion in _CRITERIA]
-    frame: pd.DataFrame = table.select(["spec_id", "engine", "seed", "best_test", *thresholds]).to_pandas()
-    frame = frame[table["best_weights"].is_valid().to_numpy()].sort_values("seed", kind="stable")
+    columns, both = [*KEY, "best_test", *thresholds], {"there": there, "new": table}
+    frames = {name: rows.select(columns).to_pandas()[_valid(rows)] for name, rows in both.items()}
+    frame: pd.DataFrame = pd.concat(frames, names=["store", "row"]).reset_index()
+    frame = frame.sort_values(["store", "seed"], ascending=[False, True]).drop_duplicates(list(KEY))
     kept = np.zeros(len(table), bool)
     for threshold in thresholds:
         solved = (frame["best_test"] < frame[threshold]).rename("solved")
-        kept[frame.groupby(["spec_id", "engine", solved]).head(keep).index] = True
+        chosen = frame.groupby(["spec_id", "engine", solved]).head(keep)
+        kept[chosen.loc[chosen["store"] == "new", "row"]] = True
     return kept
+
+
+def _valid(rows: pa.Table) -> NDArray[np.bool_]:
+    valid: NDArray[np.bool_] = rows["best_weights"].is_valid().to_numpy()
+    return valid
 
 
 def _thin(values: NDArray[np.generic] | None, step: NDArray[np.int64] | None) -> NDArray[np.generic] | None:
