@@ -7,6 +7,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from ._platform import CREATE, flush, replace, sync_folder
+
 TEMPORARY = ".unfinished-"
 """How the names of files begin that nobody has finished writing."""
 
@@ -44,31 +46,19 @@ def write_whole(path: str | Path, data: bytes | str) -> None:
 def _replace(path: Path, data: bytes) -> None:
     temporary = path.parent / f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}"
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        descriptor = os.open(temporary, CREATE, 0o666)
         try:
             rest = memoryview(data)
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
             with suppress(FileNotFoundError):
                 os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
-            os.fsync(descriptor)
+            flush(descriptor)
         finally:
             os.close(descriptor)
-        os.replace(temporary, path)
+        replace(temporary, path)
     except BaseException:
         with suppress(OSError):  # the error that brought us here says more
             os.unlink(temporary)
         raise
     sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network disks sync no folders
-            raise
-    finally:
-        os.close(descriptor)

@@ -116,7 +116,7 @@ def source(unit: Unit) -> str:
     if isinstance(loaded := getattr(module, LOADED, None), str):
         return loaded
     try:
-        return Path(inspect.getfile(unit.module)).read_text()
+        return Path(inspect.getfile(unit.module)).read_text(encoding="utf-8")
     except (OSError, TypeError):  # no file: in a notebook a class does not know its cell, but its functions do
         for member in vars(unit.module).values():
             if inspect.isfunction(member) and member.__module__ == unit.module.__module__:

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Protocol
 
 from .._memory import check_curve
+from .._platform import STOP_SIGNALS
 from ..engines import Control, Engines, Run
 from ..engines.cost import Clock
 from ..papers import Experiment
@@ -212,7 +213,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
         noted.append(number)
 
-    heard = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    heard = [n for n in STOP_SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]
     previous = {number: signal.signal(number, note) for number in heard}
     try:
         yield lambda: bool(noted)

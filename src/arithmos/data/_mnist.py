@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from .._platform import cache_folder
 from ._digits import Digits
 from ._idx import read_idx
 
@@ -112,8 +113,7 @@ def fetch_mnist(root: str | os.PathLike[str] | None = None, *, watch: Watch | No
 
 def mnist_folder(root: str | os.PathLike[str] | None = None) -> Path:
     """Where the files are looked for: the argument, `ARITHMOS_DATA`, the user's cache."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arithmos" / "mnist"
-    return Path(root or os.environ.get(VARIABLE) or cache)
+    return Path(root or os.environ.get(VARIABLE) or cache_folder() / "mnist")
 
 
 def _found(folder: Path) -> dict[str, Path]:

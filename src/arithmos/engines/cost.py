@@ -1,11 +1,11 @@
 """How long runs will take: a rough model of each engine, put right by the runs it has already made."""
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
+from .._platform import cores
 from ..nn._parts import ExpLog, Leaf, Parts
 from ..spec import Spec
 from ..tasks import DigitSequences
@@ -59,7 +59,7 @@ class Clock:
     def __init__(
         self, runs: "pd.DataFrame", specs: Iterable[Spec], threads: int | None = None, *, gpu: bool = False
     ) -> None:
-        self.threads = threads or len(os.sched_getaffinity(0))
+        self.threads = threads or cores()
         self._image = IMAGE["gpu" if gpu else "cpu"]
         known = {spec.id: spec for spec in specs}
         runs = runs[runs["spec_id"].isin(known) & runs["engine"].isin(PACES)]

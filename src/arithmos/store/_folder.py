@@ -16,6 +16,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from .._files import TEMPORARY
+from .._platform import remove
 from . import _part
 
 Key = tuple[str, int, str]
@@ -68,14 +69,14 @@ class Folder:
         """Remove parts; one that is already gone was removed by somebody else."""
         for name in names:
             with suppress(FileNotFoundError):
-                os.unlink(self.path / name)
+                remove(self.path / name)
 
     def sweep(self) -> None:
         """Remove what killed writers left unfinished."""
         for path in self.path.glob(f"{TEMPORARY}*"):
             with suppress(FileNotFoundError):
                 if time.time() - path.stat().st_mtime > ABANDONED_S:
-                    path.unlink()
+                    remove(path)
 
     def stamps(self) -> list[Stamp]:
         """The files of the folder, by name.

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .. import __version__
-from .._files import TEMPORARY, sync_folder, write_whole
+from .._files import TEMPORARY, write_whole
+from .._platform import remove, sync_folder
 from . import _migrations, _sound
 
 KIND, SCHEMA_VERSION, PACKAGE_VERSION, NONCE = (
@@ -124,7 +125,7 @@ def try_to_write(folder: Path) -> None:
     try:
         make_folder(folder)
         write_whole(trial, bytes(4096))
-        os.unlink(trial)
+        remove(trial)
     except OSError as error:
         raise explain(error, "write to", folder) from error
 

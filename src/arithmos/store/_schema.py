@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
-from pathlib import Path
 from tokenize import TokenError
 from typing import Any
 
@@ -21,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from .. import __version__
+from .._platform import processor
 from ..engines.code import CODE
 from ..engines.contract import Run, State
 from ..formula.stored import judge
@@ -195,16 +195,7 @@ def _measured(run: Run) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _environment() -> dict[str, str]:
     versions = {name: version(name) for name in ("torch", "numpy")}
-    return {"python": platform.python_version(), **versions, "processor": _processor()}
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():  # on Linux the platform module knows no more than "x86_64"
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    return {"python": platform.python_version(), **versions, "processor": processor()}
 
 
 def row_of_state(spec: Spec, seed: int, engine: str, state: State) -> dict[str, Any]:

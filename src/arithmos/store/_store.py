@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .._platform import same
 from ..engines.contract import Run, State
 from ..spec import Spec
 from ._duplicates import own_rows
@@ -243,7 +244,7 @@ class Store:
             ValueError: `into` is this store, or `keep` is negative.
         """
         other = into if isinstance(into, Store) else Store(into)
-        if other.path.resolve() == self.path.resolve():
+        if same(other.path, self.path):
             raise ValueError(f"into must be another store, got {str(into)!r} itself")
         if keep < 0:
             raise ValueError(f"keep must be at least 0, got {keep}")

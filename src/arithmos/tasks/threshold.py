@@ -51,7 +51,8 @@ def key(task: Arithmetic, as_released: bool) -> str:
 
 @lru_cache(maxsize=1)
 def _known() -> dict[str, list[float]]:
-    known: dict[str, list[float]] = json.loads(resources.files(__package__).joinpath("thresholds.json").read_text())
+    file = resources.files(__package__).joinpath("thresholds.json")
+    known: dict[str, list[float]] = json.loads(file.read_text(encoding="utf-8"))
     return known
 
 

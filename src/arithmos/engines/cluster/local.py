@@ -1,7 +1,6 @@
 """Workers on this machine: reachable from this machine only, and only for this process."""
 
 import logging
-import os
 import signal
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import dask
 from distributed import LocalCluster
 from distributed.security import Security
 
+from ..._platform import cores, safe_path
 from .. import Refused
 
 PREFIX = "local:"
@@ -43,11 +43,11 @@ def local_cluster(address: str, threads: int | None) -> Iterator[LocalCluster]:
         security = Security.temporary()
     except ImportError as error:
         raise Refused(f"{address} needs the package cryptography; install arithmos[cluster]") from error
-    with _private_folder() as private, _safe_path():
+    with _private_folder() as private, safe_path():
         with _deaf(), dask.config.set({"temporary-directory": private, **NO_PAGES}):
             cluster = LocalCluster(
                 n_workers=workers,
-                threads_per_worker=threads or max(1, len(os.sched_getaffinity(0)) // workers),
+                threads_per_worker=threads or max(1, cores() // workers),
                 memory_limit=0,
                 host="127.0.0.1",
                 security=security,
@@ -67,19 +67,6 @@ def _private_folder() -> Iterator[str]:
             yield folder
         finally:
             sys.path[:] = [path for path in sys.path if not path.startswith(folder)]
-
-
-@contextmanager
-def _safe_path() -> Iterator[None]:
-    """Start Python processes that do not look for modules in the current folder; PYTHONPATH still counts."""
-    before = os.environ.get("PYTHONSAFEPATH")
-    os.environ["PYTHONSAFEPATH"] = "1"
-    try:
-        yield
-    finally:
-        del os.environ["PYTHONSAFEPATH"]
-        if before is not None:
-            os.environ["PYTHONSAFEPATH"] = before
 
 
 @contextmanager

@@ -1,11 +1,11 @@
 """The cpu engine: one fused loop trains one run, a thread a run (Numba)."""
 
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
+from ..._platform import cores
 from ...nn._parts import Parts
 from ...spec import Spec
 from ...tasks import DigitSequences
@@ -41,7 +41,7 @@ class CpuEngine:
     def __init__(self, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
             raise ValueError(f"threads must be at least 1, got {threads}")
-        self.threads = threads or _cores()
+        self.threads = threads or cores()
 
     def refuses(self, spec: Spec) -> str | None:
         """Networks with a layer that has a part of its own, and those that read images."""
@@ -111,7 +111,3 @@ class CpuEngine:
                 for run in flying:
                     if run.step > 0:
                         control.suspend(run.spec, run.seed, run.state())
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -4,7 +4,6 @@ Runs of one spec are a group, which has its kernel and its stream. Enough groups
 those with most left to do first; each works in chunks of about a second, so that progress shows and a stop is answered.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +13,7 @@ from weakref import WeakValueDictionary
 
 from numpy.typing import NDArray
 
+from ..._platform import cores
 from ...spec import Spec
 from ...tasks import DigitSequences, Task
 from ..contract import NO_CONTROL, Control, Job, Run, State, thresholds
@@ -82,7 +82,7 @@ class CudaEngine:
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
         """Finished runs, as they end."""
-        pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+        pool = ThreadPoolExecutor(max_workers=cores())
         try:
             for run in _Schedule(self, jobs, guarded(control), pool).run():
                 yield replace(run, gpu=self.device.name)

@@ -6,13 +6,12 @@ It carries its own digest, so a damaged one is compiled again.
 
 import contextlib
 import hashlib
-import os
-import sys
 import threading
 from functools import lru_cache
 from pathlib import Path
 
 from ..._files import write_whole
+from ..._platform import cache_folder
 
 SOURCES = Path(__file__).parent
 OPTIONS = {"std": "c++17"}
@@ -31,7 +30,7 @@ def cubin(configuration: str, arch: str) -> bytes:
     name = hashlib.blake2b(
         "\0".join([_sources(), configuration, arch, repr(OPTIONS), _version()]).encode(), digest_size=_DIGEST
     ).hexdigest()
-    path = cache_folder() / f"{name}.cubin"
+    path = cache_folder() / "kernels" / f"{name}.cubin"
     with contextlib.suppress(OSError):
         entry = path.read_bytes()
         if _digest(entry[_DIGEST:]) == entry[:_DIGEST]:
@@ -43,15 +42,6 @@ def cubin(configuration: str, arch: str) -> bytes:
     return code
 
 
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: a folder of the user's cache, such as `~/.cache/arithmos/kernels`."""
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "arithmos" / "kernels"
-
-
 def _digest(code: bytes) -> bytes:
     return hashlib.blake2b(code, digest_size=_DIGEST).digest()
 
@@ -59,7 +49,7 @@ def _digest(code: bytes) -> bytes:
 @lru_cache(maxsize=1)
 def _sources() -> str:
     files = sorted(path for path in SOURCES.iterdir() if path.suffix in (".cu", ".cuh"))
-    return "\0".join(f"{path.name}\0{path.read_text()}" for path in files)
+    return "\0".join(f"{path.name}\0{path.read_text(encoding='utf-8')}" for path in files)
 
 
 @lru_cache(maxsize=1)
