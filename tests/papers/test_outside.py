@@ -1,7 +1,6 @@
 """A paper in a folder outside the package does all that one inside does."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -89,7 +88,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(PAPERS, "_papers", dict(PAPERS._papers))
-    monkeypatch.setattr(html, "_BUNDLE", [sys.executable, "-c", "print('the bundle')"])
+    monkeypatch.setattr(html, "_BUNDLE", ("print('the bundle')",))
     return folder
 
 

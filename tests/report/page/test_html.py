@@ -1,7 +1,6 @@
 import json
 import platform
 import re
-import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -34,7 +33,7 @@ def failed(spec, seed, **changes):
 @pytest.fixture(autouse=True)
 def brief(monkeypatch):
     """No Vega, which takes its time."""
-    monkeypatch.setattr(html, "_BUNDLE", [sys.executable, "-c", "print('the bundle')"])
+    monkeypatch.setattr(html, "_BUNDLE", ("print('the bundle')",))
 
 
 @pytest.fixture
@@ -234,7 +233,7 @@ def test_downloads_hold_the_numbers(store):
 
 
 def test_a_bundle_that_fails_is_an_error(store, monkeypatch):
-    monkeypatch.setattr(html, "_BUNDLE", [sys.executable, "-c", "raise SystemExit(3)"])
+    monkeypatch.setattr(html, "_BUNDLE", ("raise SystemExit(3)",))
     with pytest.raises(RuntimeError, match="could not bundle"):
         html.page(store, PAPERS["madsen2020"])
 

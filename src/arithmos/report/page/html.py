@@ -1,7 +1,5 @@
 """The report: one HTML file that opens from disk, with every table and figure, verdicts, claims and single runs."""
 
-import subprocess
-import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -16,6 +14,7 @@ from markupsafe import Markup
 
 from ... import __version__
 from ..._files import write_whole
+from ..._platform import start_python
 from ...judging.cells import Cells, Criterion, judged
 from ...judging.readings import SIDES, reads
 from ...papers import PAPERS, Experiment, Finding, Paper, Surface
@@ -39,8 +38,8 @@ CRITERIA = {
 }
 _VEGA_LITE = alt.SCHEMA_VERSION.rpartition(".")[0]
 _BUNDLER = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle(*sys.argv[1:]).encode())"
-_BUNDLE = [sys.executable, "-c", _BUNDLER, "window.vegaEmbed = vegaEmbed;", _VEGA_LITE]
-"""A program that prints Vega, Vega-Lite and what embeds them as one script."""
+_BUNDLE = (_BUNDLER, "window.vegaEmbed = vegaEmbed;", _VEGA_LITE)
+"""Code and arguments of a program that prints Vega, Vega-Lite and what embeds them as one script."""
 SIGNS = {
     "agrees": "✓",
     "differs": "≠",
@@ -127,7 +126,7 @@ def page(store: Store, paper: Paper, *, criterion: Criterion = "released") -> st
         paper: what to report on.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
-    with subprocess.Popen(_BUNDLE, stdout=subprocess.PIPE) as bundle:  # which takes seconds; there is enough else to do
+    with start_python(*_BUNDLE) as bundle:  # which takes seconds; there is enough else to do
         contents = _contents(store, paper, criterion)
         script = bundle.communicate()[0].decode()
     if bundle.returncode:
