@@ -171,7 +171,8 @@ def read(source: Path | pa.NativeFile, path: Path, schema: pa.Schema, columns: S
                 raise Damaged(f"foreign: there is no version {version} of the store's schema")
             wanted = dict.fromkeys((*columns, *_migrations.NEEDED))
             there = [name for name in file.schema_arrow.names if name in wanted]
-            table = _migrations.migrate(file.read(columns=there), kind, version)
+            # A thread of Arrow that releases our bytes while Python exits would abort the process.
+            table = _migrations.migrate(file.read(columns=there, use_threads=False), kind, version)
             table = table.select(columns).cast(pa.schema([schema.field(name) for name in columns]))
             _sound.check(table)
             return table
