@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from arithmos.regression.from_csv import Fit, fit_csv
-from arithmos.regression.picture import draw
 from arithmos.report.charts.draw import save
+from arithmos.report.charts.fit import draw
 
 
 def make(path: Path) -> None:

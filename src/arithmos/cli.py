@@ -370,8 +370,8 @@ def fit(file: Path, target: Sequence[str], output: Path | None, **options: Any) 
     with extra("formula"):
         from .regression.from_csv import fit_csv
     with extra("report"):
-        from .regression.picture import draw
         from .report.charts.draw import check_path, save
+        from .report.charts.fit import draw
     with asked():
         picture = check_path(output or Path(f"{file.stem}-fit.html"))
         found = fit_csv(file, target, verbose=1, **fit_options(**options))

@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from arithmos.cli import main
 from arithmos.regression.from_csv import fit_csv
-from arithmos.regression.picture import draw
 from arithmos.report.charts.draw import save
+from arithmos.report.charts.fit import draw
 
 QUICK = {"random_state": 0, "n_jobs": 1}
 

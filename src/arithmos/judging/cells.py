@@ -21,10 +21,16 @@ Floats = NDArray[np.float64]
 
 
 class Asked(Protocol):
-    """What is asked for: the specs and seeds of an experiment, and the places on its axis that they stand at."""
+    """What an experiment asks for: specs, seeds, and the places on its axis that the specs stand at."""
+
+    @property
+    def specs(self) -> tuple[Spec, ...]: ...
 
     @property
     def seeds(self) -> int: ...
+
+    @property
+    def axis(self) -> str: ...
 
     def places(self) -> Iterator[tuple[Spec, Place]]: ...
 

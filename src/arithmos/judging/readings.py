@@ -3,19 +3,19 @@
 import numpy as np
 import pandas as pd
 
-from ..papers import Experiment
 from ..store import Store
 from ..tasks import DigitSequences
+from .cells import Asked
 
 SIDES = {True: "with R_z", False: "without R_z"}
 
 
-def reads(experiment: Experiment) -> bool:
+def reads(experiment: Asked) -> bool:
     """Whether an experiment is about what networks make of digits, and not about how long their sequences are."""
     return not experiment.axis and all(isinstance(spec.task, DigitSequences) for spec in experiment.specs)
 
 
-def readings(store: Store, experiment: Experiment) -> pd.DataFrame:
+def readings(store: Store, experiment: Asked) -> pd.DataFrame:
     """What the runs of an experiment read, and how they go on with it, at their best records.
 
     A row a number: `unit` of the cell, `label`, "with R_z" or "without R_z", `seed`; `kind`, "digit" or "weight";

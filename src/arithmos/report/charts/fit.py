@@ -2,8 +2,8 @@
 
 import altair as alt
 
-from ..report.charts.style import BLUE, GRAY, INK, ORANGE, styled
-from .from_csv import Fit
+from ...regression.from_csv import Fit
+from .style import BLUE, GRAY, INK, ORANGE, styled
 
 MOST_POINTS = 2000
 LEAST_LIMIT = 0.01
