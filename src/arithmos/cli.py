@@ -285,8 +285,8 @@ def figure(
 def verdict(experiments: Sequence[str], papers: Sequence[Paper], criterion: Any, store: Path, format: Any) -> None:
     """Judge the published numbers.
 
-    Each agrees with ours, differs, or waits for runs. Of the experiments named every number is shown; without a name,
-    those of all experiments that differ.
+    Each agrees with ours, differs, or cannot be told apart: a number agrees only if the test would have found a
+    difference. Of the experiments named every number is shown; without a name, those of all experiments that differ.
     """
     parts = pick(experiments, None, None) if experiments else all_of(papers)
     frame = verdicts(Store(store), parts, criterion=criterion)

@@ -136,7 +136,7 @@ def test_every_published_point_has_its_verdict(referenced):
     assert len(rates) == 6 * 20
     judged = rates[rates["model"] == "NMU"]
     assert judged["at"].tolist() == [float(length) for length in range(1, 21)]
-    assert set(judged["verdict"]) == {"agrees"}
+    assert set(judged["verdict"]) == {"cannot tell"}  # ten runs beside ten
     assert set(rates[rates["model"] != "NMU"]["verdict"]) == {"not run"}
 
 

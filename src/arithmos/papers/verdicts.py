@@ -3,10 +3,15 @@
 How each number is compared is said in `compare`. Of the tests of one measure in one experiment Benjamini and Hochberg's
 procedure picks those that differ, so that of these at most 5 %, on average, differ by chance. Success rates of 0 % in
 print are a measure of their own there: agreeing to fail is cheap, and would make it cheaper to agree elsewhere.
+
+A number agrees only if the test could have failed: had the published runs differed from ours by 50 points, or twofold,
+it would have been found with a chance of 80 % at least, at the level that the procedure leaves to this number.
+Otherwise the runs cannot tell.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, Literal, get_args
 
 import pandas as pd
@@ -17,18 +22,21 @@ from ..store import Store
 from . import EXPERIMENTS, PAPERS, Experiment
 from .madsen2020.estimators import COMPARISONS, Compared, Printed
 from .madsen2020.faults import SEEDS_OF_FIGURES, fault
+from .power import POINTS, POWER, TIMES, Scale
 
-Verdict = Literal["agrees", "differs", "too few runs", "not run"]
+Verdict = Literal["agrees", "differs", "cannot tell", "too few runs", "not run"]
 WORDS: tuple[Verdict, ...] = get_args(Verdict)
 
 RATE = 0.05
 """False discovery rate among the numbers of one measure and experiment that differ."""
 
+SCALES = {name: POINTS if name.startswith(("success", "gate")) else TIMES for name in COMPARISONS}
+
 COLUMNS = [
     *["paper", "experiment", "operation", "model", "label", "at", "measure"],
     *["published", "published_low", "published_high", "published_n", "published_k"],
     *["ours", "ours_low", "ours_high", "n", "k", "engine", "criterion"],
-    *["p", "verdict", "zero", "note", "finding"],
+    *["p", "level", "power", "finds", "verdict", "zero", "note", "finding"],
 ]
 
 Row = Mapping[str, Any]
@@ -41,12 +49,14 @@ def verdicts(
 
     `experiment`, `operation`, `model`, `label`, `at` (the place on the axis; empty for a table), `measure`; the number
     as `published`, with its bounds `_low` and `_high`, `published_n` runs and `published_k` solved ones; our own
-    likewise as `ours`, `n`, `k`; `engine` and `criterion`; `p`; `verdict`; `zero`, whether it is a success rate of 0 %
-    in print; `note`, what is known to be wrong with the number or hinders the comparison; `finding`, what was written
-    about it.
+    likewise as `ours`, `n`, `k`; `engine` and `criterion`; `p`, and the `level` up to which it would differ; `power`,
+    the chance that a difference of 50 points, or a twofold one, would have been found; `finds`, the smallest difference
+    that would have been found with a chance of 80 %, of rates as a share of runs and of other numbers as a factor, NaN
+    if there is none up to 10; `verdict`; `zero`, whether it is a success rate of 0 % in print; `note`, what is known to
+    be wrong with the number or hinders the comparison; `finding`, what was written about it.
 
-    The verdict is "agrees" or "differs"; "too few runs" if there are fewer of ours than were published, or too few
-    solved ones to tell anything; "not run".
+    The verdict is "agrees" or "differs"; "cannot tell" if `power` is below 80 %, or there are too few solved runs for
+    any test; "too few runs" if there are fewer of ours than were published; "not run".
 
     Args:
         store: where the runs are.
@@ -60,16 +70,42 @@ def verdicts(
 
 def verdicts_of(cells: Cells, experiments: Iterable[Experiment]) -> pd.DataFrame:
     """What `verdicts` makes of experiments whose runs are judged."""
-    rows = [row for experiment in experiments for row in _rows(cells, experiment)]
-    frame = pd.DataFrame(rows, columns=COLUMNS).astype({"p": float, "zero": bool})
-    tested = frame[frame["verdict"] == "agrees"]
-    for _, family in tested.groupby(["paper", "experiment", "measure", "zero"]):
-        differs = statistics.benjamini_hochberg(family["p"], RATE)
-        frame.loc[family.index[differs], "verdict"] = "differs"
-    return frame
+    rows = [row for experiment in experiments for row in _verdicts(cells, experiment)]
+    numbers = dict.fromkeys(["p", "level", "power", "finds"], float)
+    return pd.DataFrame(rows, columns=COLUMNS).astype({**numbers, "zero": bool})
 
 
-def _rows(cells: Cells, experiment: Experiment) -> Iterator[dict[str, Any]]:
+def _verdicts(cells: Cells, experiment: Experiment) -> list[dict[str, Any]]:
+    """The published numbers of an experiment; the tests of one measure are seen together."""
+    made = [*_rows(cells, experiment)]
+    families: dict[tuple[str, bool], list[tuple[dict[str, Any], Compared]]] = {}
+    for row, compared in made:
+        if row["verdict"] == "agrees":
+            families.setdefault((row["measure"], row["zero"]), []).append((row, compared))
+    for (measure, _), family in families.items():
+        p = [row["p"] for row, _ in family]
+        differs, levels = statistics.benjamini_hochberg(p, RATE), statistics.single_levels(p, RATE)
+        for (row, compared), differing, level in zip(family, differs, levels, strict=True):
+            power, finds = _power(compared, SCALES[measure], float(level))
+            verdict: Verdict = "differs" if differing else "agrees" if power >= POWER else "cannot tell"
+            row |= {"level": float(level), "power": power, "finds": finds, "verdict": verdict}
+    return [row for row, _ in made]
+
+
+def _power(compared: Compared, scale: Scale, level: float) -> tuple[float, float]:
+    """Chance that the difference that must be found is, and the smallest difference that is found with enough of it."""
+    if compared.power is None:
+        return math.nan, math.nan
+    test = compared.power
+
+    @cache
+    def power(difference: float) -> float:
+        return test(difference, level)
+
+    return power(scale.limit), statistics.smallest_found(power, scale.steps, POWER)
+
+
+def _rows(cells: Cells, experiment: Experiment) -> Iterator[tuple[dict[str, Any], Compared]]:
     """The published numbers of an experiment; those that can be tested agree until all tests are seen together."""
     name = "" if experiment.published is None else experiment.published.name
     for spec, at, cell in cells.of(experiment):
@@ -80,7 +116,7 @@ def _rows(cells: Cells, experiment: Experiment) -> Iterator[dict[str, Any]]:
         for measure, compare in COMPARISONS.items():
             if not math.isnan(row.get(measure, math.nan)):
                 compared = compare(cell, row, name, spec.iterations)
-                yield _row(about | {"measure": measure}, cell, row, compared, experiment, name)
+                yield _row(about | {"measure": measure}, cell, row, compared, experiment, name), compared
 
 
 def _row(
@@ -103,16 +139,16 @@ def _row(
 
 
 def _verdict(cell: Judged, needed: int, compared: Compared) -> Verdict:
-    if not cell.n:
-        return "not run"
-    return "too few runs" if cell.n < needed or math.isnan(compared.p) else "agrees"
+    if cell.n < needed:
+        return "too few runs" if cell.n else "not run"
+    return "cannot tell" if math.isnan(compared.p) else "agrees"
 
 
 def matrix(frame: pd.DataFrame) -> pd.DataFrame:
     """How many published numbers of each experiment have which verdict; success rates of 0 % in print apart.
 
-    A row an experiment: `numbers`, `agrees`, `differs`, `too few runs` and `not run`, and then the same, each name
-    beginning with "zero ", of the cells that fail in print.
+    One row per experiment: `numbers`, `agrees`, `differs`, `cannot tell`, `too few runs` and `not run`, and then the
+    same, each name beginning with "zero ", of the cells that fail in print.
 
     Args:
         frame: what `verdicts` made.

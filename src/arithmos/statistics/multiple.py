@@ -29,3 +29,22 @@ def benjamini_hochberg(p: ArrayLike, rate: float = 0.05) -> NDArray[np.bool_]:
     passed = ordered[ordered * p.size <= rate * np.arange(1, p.size + 1)]
     rejected: NDArray[np.bool_] = p <= passed.max(initial=-1.0)
     return rejected
+
+
+def single_levels(p: ArrayLike, rate: float = 0.05) -> NDArray[np.float64]:
+    """Level at which Benjamini and Hochberg's procedure tests each hypothesis, given the p-values of the others.
+
+    It rejects a hypothesis if its p-value is at most this. The level is i·rate/m, where i hypotheses would be rejected
+    if this one's p-value were 0.
+
+    Args:
+        p: one p-value per hypothesis.
+        rate: false discovery rate.
+
+    Example:
+        >>> single_levels([0.01, 0.02, 0.5, 0.6], 0.04)
+        array([0.02, 0.02, 0.03, 0.03])
+    """
+    p = sample(p, "p")
+    rejected = [benjamini_hochberg(np.where(np.arange(p.size) == i, 0.0, p), rate).sum() for i in range(p.size)]
+    return np.array(rejected, np.float64) * rate / max(p.size, 1)

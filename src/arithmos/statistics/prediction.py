@@ -38,17 +38,22 @@ def median_p(x: ArrayLike, printed: float, n: int, error: float = 0.0) -> float:
         >>> round(median_p(range(1, 101), 35, 100), 3), median_p(range(1, 101), 35, 100, error=20)
         (0.045, 1.0)
     """
-    x = sample(x)
+    return float(median_ps(x, np.array([printed]), n, error)[0])
+
+
+def median_ps(x: ArrayLike, printed: Floats, n: int, error: float = 0.0) -> Floats:
+    """`median_p` of many numbers at once."""
+    x = np.sort(sample(x))
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
     if not x.size:
-        return math.nan
-    sides = []
-    for values, value in ((x, printed), (-x, -printed)):
-        r = int(np.count_nonzero(values <= value + error)) + 1  # the lowest of ours that is surely above it
-        below = scipy.stats.betabinom.sf((n + 1) // 2 - 1, n, r, x.size + 1 - r) if r <= x.size else 1.0
-        sides.append(float(below))
-    return min(1.0, 2 * min(sides))
+        return np.full(printed.shape, math.nan)
+    r = np.arange(1, x.size + 1)
+    beyond = np.append(scipy.stats.betabinom.sf((n + 1) // 2 - 1, n, r, x.size + 1 - r), 1.0)
+    below = beyond[np.searchsorted(x, printed + error, side="right")]  # of ours, those surely not above it
+    above = beyond[x.size - np.searchsorted(x, printed - error, side="left")]
+    smaller: Floats = np.minimum(1.0, 2 * np.minimum(below, above))
+    return smaller
 
 
 def unseen(x: ArrayLike, n: int, low: float, high: float, seed: int = 0) -> Floats:
@@ -71,7 +76,7 @@ def unseen(x: ArrayLike, n: int, low: float, high: float, seed: int = 0) -> Floa
     return drawn
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _urn(gaps: int, n: int, seed: int) -> NDArray[np.intp]:
     """Gaps that n values fall into, one after the other, `[DRAWS, n]`: a gap anew, or that of a value before."""
     rng, rows = np.random.default_rng(seed), np.arange(DRAWS)

@@ -1,9 +1,11 @@
 """Success rates: k solved runs of n."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 from scipy import special
 
 from .interval import Interval, tail
@@ -79,3 +81,27 @@ def fisher_exact(k1: int, n1: int, k2: int, n2: int) -> float:
     _check_counts(k1, n1, "k1 and n1")
     _check_counts(k2, n2, "k2 and n2")
     return float(scipy.stats.fisher_exact(np.array([[k1, n1 - k1], [k2, n2 - k2]]))[1])
+
+
+@lru_cache(maxsize=512)
+def fisher_ps(k: int, n: int, trials: int) -> NDArray[np.float64]:
+    """Two-sided p-values of Fisher's exact test of k of n against each count of so many trials.
+
+    Args:
+        k, n: successes and trials.
+        trials: trials of the other rate, whose counts are 0, 1, … trials.
+
+    Example:
+        >>> fisher_ps(3, 3, 3).round(2)
+        array([0.1, 0.4, 1. , 1. ])
+    """
+    _check_counts(k, n, "k and n")
+    ours = np.arange(n + 1)[None, :]  # ways to deal out the successes of both
+    theirs = k + np.arange(trials + 1)[:, None] - ours
+    possible = (theirs >= 0) & (theirs <= trials)
+    theirs = np.where(possible, theirs, 0)
+    log = -sum(special.gammaln(count + 1) for count in (ours, n - ours, theirs, trials - theirs))
+    chances = np.where(possible, np.exp(log - np.where(possible, log, -np.inf).max(axis=1, keepdims=True)), 0.0)
+    as_likely = chances <= chances[:, [k]] * (1 + 1e-9)
+    ps: NDArray[np.float64] = np.where(as_likely, chances, 0.0).sum(axis=1) / chances.sum(axis=1)
+    return ps

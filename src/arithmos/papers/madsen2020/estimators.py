@@ -14,11 +14,16 @@ mean of solved-at, sparsity error
     repetitions would be found to differ.
 
 A printed number may be off by its rounding, or by the grid of its drawing, to either side (`published.faults.error`).
+
+Each test knows its power, the chance that it finds a number of runs that differ from ours: rates by so many points, or
+steps and errors that are so many times as large or as small. Of rates that is exact. Of the others the numbers to be
+found are those of the unseen samples, multiplied, with the relative width of the printed interval.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +31,7 @@ import numpy as np
 from ... import statistics
 from ...judging.cells import Floats, Judged
 from ...statistics import Interval
+from ..power import TIMES
 from .faults import SEEDS_OF_FIGURES, error, readings
 
 GATE_BINS = 24
@@ -34,7 +40,12 @@ GATE_BINS = 24
 UNTESTABLE = 0.05
 """Where even the farthest number would have a larger p-value than this, there is nothing to be told."""
 
+REACHES = TIMES.limit, TIMES.steps[-1]
+"""How many times as large a number is looked for: in one step up to the first, in another up to the second."""
+
 Printed = Mapping[str, Any]
+Power = Callable[[float, float], float]
+"""Chance that a difference is found at a level: of rates, or so many times as large or as small."""
 
 
 @dataclass(frozen=True)
@@ -45,21 +56,21 @@ class Compared:
         ours: by the estimator of the printed number, with its 95 % interval.
         p: NaN if there is too little to tell.
         note: why, or what else to know of the comparison.
+        power: chance that the test finds a difference; none if there is too little to tell.
     """
 
     ours: Interval
     p: float = math.nan
     note: str = ""
+    power: Power | None = None
 
 
 def success_rate(cell: Judged, printed: Printed, name: str, iterations: int) -> Compared:
-    """Fisher's exact test; where second logs of the same seeds were counted, the note has that without them."""
+    """Fisher's exact test; second logs of the same seeds are left out of the printed rate."""
     ours, k, n = cell.success_rate, printed["k"], printed["n"]
-    p, note = statistics.fisher_exact(cell.k, cell.n, k, n) if cell.n else math.nan, ""
-    if name.startswith("figure") and n > SEEDS_OF_FIGURES >= k and cell.n:
-        better = statistics.fisher_exact(cell.k, cell.n, k, SEEDS_OF_FIGURES)
-        note = f"p = {better:.2g} against {k}/{SEEDS_OF_FIGURES}"
-    return Compared(ours, p, note)
+    if name.startswith("figure") and n > SEEDS_OF_FIGURES >= k:
+        n = SEEDS_OF_FIGURES
+    return _rates(cell, ours, cell.k, k, n)
 
 
 def _gate_share(bin_: int) -> Callable[[Judged, Printed, str, int], Compared]:
@@ -67,31 +78,58 @@ def _gate_share(bin_: int) -> Callable[[Judged, Printed, str, int], Compared]:
 
     def compare(cell: Judged, printed: Printed, name: str, iterations: int) -> Compared:
         k, n = int(np.count_nonzero(np.round(cell.gate * GATE_BINS) == bin_)), printed["n"]
-        p = statistics.fisher_exact(k, cell.n, round(printed[measure] * n), n) if cell.n else math.nan
-        return Compared(statistics.wilson(k, cell.n), p)
+        return _rates(cell, statistics.wilson(k, cell.n), k, round(printed[measure] * n), n)
 
     return compare
 
 
+def _rates(cell: Judged, ours: Interval, own: int, k: int, n: int) -> Compared:
+    if not cell.n:
+        return Compared(ours)
+    p = float(statistics.fisher_ps(own, cell.n, n)[k])
+    return Compared(ours, p, power=lambda difference, level: statistics.fisher_power(own, cell.n, n, difference, level))
+
+
 def solved_at_median(cell: Judged, printed: Printed, name: str, iterations: int) -> Compared:
     """The place of the printed median among our runs."""
-    x, value = cell.solved_at, printed["solved_at_median"]
+    x, value, k = cell.solved_at, printed["solved_at_median"], printed["k"]
     ours = cell.solved_at_median
-    if not x.size or statistics.median_p(x, -math.inf, printed["k"]) > UNTESTABLE:
-        return Compared(ours, note=_too_few(x, printed["k"]))
-    return Compared(ours, statistics.median_p(x, value, printed["k"], error(name, "solved_at_median", value)))
+    if not x.size or statistics.median_p(x, -math.inf, k) > UNTESTABLE:
+        return Compared(ours, note=_too_few(x, k))
+
+    unseen = np.median(statistics.unseen(x, k, 0.0, float(iterations)), axis=1)
+
+    def p(medians: Floats, times: float) -> Floats:
+        return statistics.median_ps(x, medians, k, error(name, "solved_at_median", times * value))
+
+    def power(times: float, level: float) -> float:
+        return min(float(np.mean(p(factor * unseen, factor) <= level)) for factor in (times, 1 / times))
+
+    return Compared(ours, float(p(np.array([value]), 1.0)[0]), power=power)
 
 
 def solved_at_mean(cell: Judged, printed: Printed, name: str, iterations: int) -> Compared:
     """The printed mean among those that the published estimator, its variance fixed, makes of unseen samples."""
-    x, value, k = cell.solved_at, printed["solved_at_mean"], printed["k"]
+    x, value, k = np.maximum(cell.solved_at, 1.0), printed["solved_at_mean"], printed["k"]
     ours = cell.solved_at_mean_released
     if not _testable(x, k):
         return Compared(ours, note=_too_few(x, k))
     reach = (printed["solved_at_mean_high"] - printed["solved_at_mean_low"]) / 2
-    samples = statistics.unseen(np.maximum(x, 1.0), k, 0.0, min(float(iterations), statistics.latest(value, reach, k)))
-    means = statistics.fixed_variance_mean(samples) if k > 1 else samples[:, 0]
-    return Compared(ours, statistics.prediction_p(means, value, error(name, "solved_at_mean", value)))
+
+    @cache
+    def means(high: float) -> Floats:
+        samples = statistics.unseen(x, k, 0.0, high)
+        return statistics.fixed_variance_mean(samples) if k > 1 else samples[:, 0]
+
+    def predicted(times: float) -> Floats:
+        latest = statistics.latest(times * value, times * reach, k)
+        return means(max(float(x.max()), min(float(iterations), latest)))
+
+    def off(times: float) -> float:
+        return error(name, "solved_at_mean", times * value)
+
+    p = statistics.prediction_p(predicted(1.0), value, off(1.0))
+    return Compared(ours, p, power=_power([predicted], off))
 
 
 def sparsity_mean(cell: Judged, printed: Printed, name: str, iterations: int) -> Compared:
@@ -104,16 +142,53 @@ def sparsity_mean(cell: Judged, printed: Printed, name: str, iterations: int) ->
     ours = cell.sparsity_mean_released
     if not _testable(x, k):
         return Compared(ours, note=_too_few(x, k))
-    away = error(name, "sparsity_mean", value)
-    reach = (printed["sparsity_mean_high"] - printed["sparsity_mean_low"]) / 2 + away
-    largest = math.inf if math.isnan(reach) else value + away + reach / 1.96 * k
+    reach = (printed["sparsity_mean_high"] - printed["sparsity_mean_low"]) / 2
     own = ours.estimate / float(x.mean()) if x.any() else 1.0
-    p = []
-    for halved in readings(value, k, away):
+
+    def off(times: float) -> float:
+        return error(name, "sparsity_mean", times * value)
+
+    least, most = (statistics.unseen(x, k, 0.0, high).mean(axis=1) for high in (0.0, 0.5))
+
+    def means(high: float) -> Floats:
+        """Those of unseen samples whose last gap ends there; they grow with it as a line does."""
+        share = (high - x.max()) / (0.5 - x.max()) if high > x.max() else 0.0
+        unseen: Floats = least + share * (most - least)
+        return unseen
+
+    def reading(halved: bool) -> Callable[[float], Floats]:
         factor = own if halved == (own < 0.75) else 0.5 if halved else 1.0
-        means = factor * statistics.unseen(x, k, 0.0, min(0.5, largest / factor)).mean(axis=1)
-        p.append(statistics.prediction_p(means, value, away))
-    return Compared(ours, max(p))
+
+        def predicted(times: float) -> Floats:
+            away = off(times)
+            largest = times * value + away + (times * reach + away) / 1.96 * k
+            return factor * means(0.5 if math.isnan(reach) else min(0.5, largest / factor))
+
+        return predicted
+
+    every = [reading(halved) for halved in readings(value, k, off(1.0))]
+    p = max(statistics.prediction_p(predicted(1.0), value, off(1.0)) for predicted in every)
+    return Compared(ours, p, power=_power(every, off))
+
+
+def _power(readings: Sequence[Callable[[float], Floats]], off: Callable[[float], float]) -> Power:
+    """Power of a test that finds what is beyond the predicted numbers of each reading.
+
+    Args:
+        readings: the numbers of unseen samples if the printed number, and its interval, were so many times as large.
+        off: how far such a number may be from the true one.
+    """
+
+    def found(times: float, reach: float, level: float) -> float:
+        numbers = times * np.concatenate([predicted(1.0) for predicted in readings])
+        by_each = [statistics.prediction_finds(predicted(reach), numbers, level, off(times)) for predicted in readings]
+        return float(np.mean(np.all(by_each, axis=0)))
+
+    def power(times: float, level: float) -> float:
+        reach = next((reach for reach in REACHES if times <= reach), times)
+        return min(found(times, reach, level), found(1 / times, 1 / reach, level))
+
+    return power
 
 
 def _testable(x: Floats, k: int) -> bool:

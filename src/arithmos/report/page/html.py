@@ -26,7 +26,7 @@ from ..charts.draw import chart_of, draw, vega_lite
 from ..tables.comparison import Table, beside
 from ..tables.judges import disagreements, judges_of
 from ..tables.summary import summary_of
-from ..tables.verdicts import MEASURES, number, written
+from ..tables.verdicts import FINDS, MEASURES, finds, number, words_of, written
 from .embedded import script_json, shortened
 from .provenance import catalogue, made, others
 from .samples import EACH, samples
@@ -43,6 +43,7 @@ _BUNDLE = (_BUNDLER, "window.vegaEmbed = vegaEmbed;", _VEGA_LITE)
 SIGNS = {
     "agrees": "✓",
     "differs": "≠",
+    "cannot tell": "?",
     "too few runs": "…",
     "not run": "–",
     "holds": "✓",
@@ -153,7 +154,8 @@ def _contents(store: Store, paper: Paper, criterion: Criterion) -> dict[str, Any
         "paper": paper,
         "store": store.summary(),
         "counted": _counted(summaries.values()),
-        "words": WORDS,
+        "words": words_of(verdicts),
+        "told": _told(verdicts),
         "matrix": _records(matrix(verdicts)),
         "differing": _records(verdicts[verdicts["verdict"] == "differs"]),
         "claims": _records(claims),
@@ -177,7 +179,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"script_json": script_json, "shortened": shortened, "written": written}
-    environment.globals |= {"signs": SIGNS, "number": number, "measures": MEASURES}
+    environment.globals |= {"signs": SIGNS, "number": number, "finds": finds, "measures": MEASURES, "about": FINDS}
     return environment
 
 
@@ -252,6 +254,13 @@ def _panel(outputs: int, inputs: int) -> dict[str, Any]:
     places = product(range(outputs), range(inputs))
     frame = pd.DataFrame(places, columns=["output", "input"]).assign(array="<name>", weight=0.0)
     return _vega_lite(portraits.weights(frame))
+
+
+def _told(verdicts: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    """How many of the numbers that can be told apart agree, and how many these are: success rates, and all."""
+    told = verdicts[verdicts["verdict"].isin(["agrees", "differs"])]
+    parts = {"rates": told[told["measure"] == "success_rate"], "all": told}
+    return {name: (int((part["verdict"] == "agrees").sum()), len(part)) for name, part in parts.items()}
 
 
 def _counted(frames: Iterable[pd.DataFrame]) -> int:

@@ -12,7 +12,7 @@ from ...papers import Experiment
 from ...tasks import symbol
 from ..charts.figures import AXES
 from .grid import Cell
-from .verdicts import MEASURES, number
+from .verdicts import MEASURES, finds, number
 
 Row = Mapping[str, Any]
 
@@ -22,11 +22,12 @@ ALWAYS = ("success_rate", "solved_at_median", "solved_at_mean", "sparsity_mean")
 
 @dataclass(frozen=True)
 class Number:
-    """A number of ours, the published one, the verdict and what is known about it; empty where there is none."""
+    """A number of ours, the published one, the verdict, what it would have found, and a note; empty where none is."""
 
     ours: Cell
     published: Cell | None = None
     verdict: str = ""
+    finds: str = ""
     note: str = ""
 
 
@@ -108,7 +109,8 @@ def _rows(frame: pd.DataFrame) -> Sequence[Row]:
 def _number(row: Row, measure: str, judged: Row | None) -> Number:
     """A number by the estimator that the published one was made with, or, if none was published, by the criterion's."""
     if judged is not None:
-        return Number(number(judged, "ours"), number(judged, "published"), judged["verdict"], judged["note"])
+        cells = number(judged, "ours"), number(judged, "published")
+        return Number(*cells, judged["verdict"], finds(judged), judged["note"])
     released = f"{measure}_released"
     name = released if row["criterion"] == "released" and released in row else measure
     names = {"": name, "_low": f"{name}_low", "_high": f"{name}_high"}

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from ...papers import EXPERIMENTS, OWN, PAPERS, Experiment, Finding
-from ...papers.verdicts import WORDS, matrix
+from ...papers.power import POINTS
+from ...papers.verdicts import SCALES, WORDS, matrix
 from ...statistics.written import percent, scientific
 from ...tasks import symbol
 from .grid import Cell, Format, Grid, to_json
@@ -23,6 +24,11 @@ MEASURES = {
     "gate_adds": ("Gate at 1", percent),
 }
 """What is compared, and how it is written."""
+
+FINDS = (
+    "Finds: the smallest difference, to either side, that the test would have found with a chance of 80%, in points of "
+    "a rate or as a factor. None: not even a tenfold one, or no rate at all."
+)
 
 Row = Mapping[str, Any]
 
@@ -45,16 +51,18 @@ def render_verdicts(frame: pd.DataFrame, format: Format = "text", *, every: bool
 
 def matrix_grid(frame: pd.DataFrame) -> Grid:
     """How many published numbers of a paper have which verdict: one row per experiment, and their sums."""
-    counts = matrix(frame).drop(columns="paper", errors="ignore")
-    header = ["Experiment", "Numbers", *[word.capitalize() for word in WORDS], "0% in print", *WORDS]
-    rows = [*counts.to_numpy(object), ["All", *counts.iloc[:, 1:].sum()]] if len(counts) else []
+    counts, words = matrix(frame), words_of(frame)
+    header = ["Experiment", "Numbers", *[word.capitalize() for word in words], "0% in print", *words]
+    columns = ["experiment", "numbers", *words, "zero numbers", *[f"zero {word}" for word in words]]
+    rows = [*counts[columns].to_numpy(object), ["All", *counts[columns[1:]].sum()]] if len(counts) else []
     cells = [[Cell(str(value)) for value in row] for row in rows]
     notes = [
-        "Success rates of 0% in print are counted apart, in the last five columns: agreeing to fail is cheap.",
+        "Success rates of 0% in print are counted apart, on the right: agreeing to fail is cheap.",
         "Differs: by the Benjamini–Hochberg procedure at 5% among the numbers of one kind in an experiment. Success "
         "rates and gates are compared by Fisher's exact test; medians, means and sparsity errors by where the printed "
-        "number lies among those that our runs lead one to expect, made by the same estimator. Too few runs: fewer "
-        "than published, or too few solved ones to tell.",
+        "number lies among those that our runs lead one to expect, made by the same estimator. Agrees: does not, "
+        "although a difference of 50 points, or a twofold one, would have been found with a chance of 80% at least. "
+        "Cannot tell: it would not have been. Too few runs: fewer than published.",
     ]
     title = "Verdicts on the published numbers"
     if len(frame):
@@ -62,17 +70,22 @@ def matrix_grid(frame: pd.DataFrame) -> Grid:
     return Grid(title, header, [cells[:-1], cells[-1:]] if cells else [], notes if cells else ["Nothing is published."])
 
 
+def words_of(frame: pd.DataFrame) -> list[str]:
+    """The verdicts that occur, in their order."""
+    return [word for word in WORDS if (frame["verdict"] == word).any()]
+
+
 def verdict_grid(frame: pd.DataFrame) -> Grid:
     """The published numbers of one experiment, ours and the verdicts."""
     rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
     experiment = EXPERIMENTS[f"{rows[0]['paper']}/{rows[0]['experiment']}"]
     place = [experiment.axis.replace("_", " ").capitalize()] if experiment.axis else []
-    header = ["Op", "Model", *place, "Number", "Published", "Solved", "Ours", "Solved", "p", "Verdict", "Note"]
+    header = ["Op", "Model", *place, "Number", "Published", "Solved", "Ours", "Solved", "p", "Finds", "Verdict", "Note"]
     together = "model" if experiment.axis else "operation"
     groups = [[_line(row, experiment) for row in part] for _, part in groupby(rows, key=lambda row: row[together])]
     paper = PAPERS[experiment.paper]
     concerned = [found for found in paper.findings if any(found.concerns(row) for row in rows)]
-    notes = [written(found, experiment) for found in concerned]
+    notes = [FINDS, *[written(found, experiment) for found in concerned]]
     return Grid(f"{experiment.item}: {experiment.title}", header, groups, notes)
 
 
@@ -83,7 +96,7 @@ def _line(row: Row, experiment: Experiment) -> list[Cell]:
     theirs = [number(row, "published"), Cell(f"{row['published_k']}/{row['published_n']}")]
     ours = [number(row, "ours"), Cell(f"{row['k']}/{row['n']}")]
     p = "" if math.isnan(row["p"]) else "<0.001" if row["p"] < 0.001 else f"{row['p']:.2g}"
-    outcome = [Cell(p, maths=True), Cell(row["verdict"]), Cell(row["note"])]
+    outcome = [Cell(p, maths=True), Cell(finds(row)), Cell(row["verdict"]), Cell(row["note"])]
     return [*names, Cell(MEASURES[row["measure"]][0]), *theirs, *ours, *outcome]
 
 
@@ -97,6 +110,15 @@ def number(row: Row, name: str) -> Cell:
         return Cell(write(value), maths=True)
     # Points and bars of a drawing are rounded apart, which may put a bound on the wrong side.
     return Cell(write(value), write(max(0.0, high - value)), write(max(0.0, value - low)), maths=True)
+
+
+def finds(row: Row) -> str:
+    """The smallest difference that would have been found; empty where nothing was tested."""
+    if math.isnan(row["p"]):
+        return ""
+    if math.isnan(row["finds"]):
+        return "none"
+    return f"{100 * row['finds']:.0f} points" if SCALES[row["measure"]] is POINTS else f"{row['finds']:g}-fold"
 
 
 def written(found: Finding, experiment: Experiment) -> str:
