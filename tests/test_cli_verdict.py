@@ -37,7 +37,7 @@ def test_verdict_of_all_shows_what_differs():
 def test_claims():
     rows = json.loads(arithmos("claims", "--format", "json").stdout)
     assert [row["claim"] for row in rows] == [claim.name for claim in CLAIMS.values()]
-    assert [row["verdict"] for row in rows[:2]] == ["fails", "fails"]
+    assert [row["verdict"] for row in rows[:2]] == ["undecided", "undecided"]
     assert {row["verdict"] for row in rows[2:]} == {"undecided"}
     assert "ten-parameters-speed" in arithmos("claims", "ten-parameters-speed").stdout
 

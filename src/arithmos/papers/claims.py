@@ -1,8 +1,9 @@
 """The paper's claims, and what stored runs say of each.
 
-A claim *holds* if its criterion is met, *fails* if it is not, and is *undecided* while one of the cells that it is
-about has fewer runs than the catalogue says, or too few solved ones for its criterion to be met at all. A claim of
-several parts holds if all do.
+A claim *holds* if its criterion is met and *fails* if the runs contradict it. It is *undecided* if an interval contains
+the limit that the criterion sets, if a rank test finds neither order, if a test that finds no difference would not have
+found one of 50 points, or while one of the cells that it is about has fewer runs than the catalogue says. A claim of
+several parts holds if all do, and fails if one does.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -57,4 +58,5 @@ def decide(claim: Claim, cases: Cases) -> tuple[ClaimVerdict, str]:
         outcome = claim.test(cases)
     except TooFewRuns as missing:
         return "undecided", str(missing)
-    return "holds" if outcome.holds else "fails", outcome.numbers
+    words: dict[bool | None, ClaimVerdict] = {True: "holds", False: "fails", None: "undecided"}
+    return words[outcome.holds], outcome.numbers

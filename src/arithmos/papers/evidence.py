@@ -12,6 +12,7 @@ from ..statistics import Interval
 from ..statistics.written import percent, scientific
 from ..tasks import symbol
 from .experiment import Experiment, operation
+from .power import POINTS, POWER
 
 LEVEL = 0.05
 FEW, MOST = 0.10, 0.90
@@ -82,16 +83,18 @@ def cases_of(cells: Cells, experiments: Iterable[Experiment]) -> Cases:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether a hypothesis holds, and the numbers that say so."""
+    """Whether a hypothesis holds, None if that cannot be told, and the numbers that say so."""
 
-    holds: bool
+    holds: bool | None
     numbers: str
 
     @staticmethod
     def all(outcomes: Iterable["Outcome"]) -> "Outcome":
-        """Whether all of several hypotheses hold."""
+        """Whether all of several hypotheses hold: one that fails decides, and one that is open leaves it open."""
         outcomes = list(outcomes)
-        return Outcome(all(one.holds for one in outcomes), "; ".join(one.numbers for one in outcomes))
+        words = [one.holds for one in outcomes]
+        holds = False if False in words else None if None in words else True
+        return Outcome(holds, "; ".join(one.numbers for one in outcomes))
 
 
 @dataclass(frozen=True)
@@ -135,41 +138,73 @@ def pool(label: str, cases: Iterable[Case]) -> Case:
     return Case(label, together)
 
 
+def above(interval: Interval, bound: float) -> bool | None:
+    """Whether an interval lies above a bound, or below it; None if it contains the bound."""
+    return True if interval.low > bound else False if interval.high < bound else None
+
+
 def more_often(one: Case, other: Case) -> Outcome:
     """One is solved more often than the other: the 95 % interval of the difference is above 0."""
-    difference = statistics.rate_difference(one.runs.k, one.runs.n, other.runs.k, other.runs.n)
-    return Outcome(difference.low > 0, f"{one.rate}, {other.rate}: {_points(difference)}")
+    difference = _difference(one, other)
+    return Outcome(above(difference, 0.0), f"{one.rate}, {other.rate}: {points(difference)}")
+
+
+def no_more_often(one: Case, other: Case, margin: float = 0.10) -> Outcome:
+    """One is not solved more often than the other by `margin`; it fails if it is solved more often at all."""
+    difference = _difference(one, other)
+    holds = True if difference.high <= margin else False if difference.low > 0 else None
+    return Outcome(holds, f"{one.rate}, {other.rate}: {points(difference)}")
 
 
 def alike(one: Case, other: Case, margin: float = 0.10) -> Outcome:
     """Both are solved as often, but for `margin`: the 95 % interval of the difference lies within."""
-    difference = statistics.rate_difference(one.runs.k, one.runs.n, other.runs.k, other.runs.n)
+    difference = _difference(one, other)
     within = max(-difference.low, difference.high) <= margin
-    return Outcome(within, f"{one.rate}, {other.rate}: {_points(difference)}")
+    beyond = max(difference.low, -difference.high) > margin
+    return Outcome(True if within else False if beyond else None, f"{one.rate}, {other.rate}: {points(difference)}")
 
 
-def _points(difference: Interval) -> str:
+def undistinguished(one: Case, other: Case) -> Outcome:
+    """Fisher's test at 5 % does not tell both rates apart, although it would find a difference of 50 points."""
+    (k, n), trials = (one.runs.k, one.runs.n), other.runs.n
+    p = statistics.fisher_exact(k, n, other.runs.k, trials)
+    power = statistics.fisher_power(k, n, trials, POINTS.limit, LEVEL)
+    holds = False if p < LEVEL else True if power >= POWER else None
+    return Outcome(holds, f"{one.rate}, {other.rate}: p = {p:.2g}; 50 points would be found in {percent(power)}")
+
+
+def _difference(one: Case, other: Case) -> Interval:
+    return statistics.rate_difference(one.runs.k, one.runs.n, other.runs.k, other.runs.n)
+
+
+def points(difference: Interval) -> str:
+    """The bounds of a difference of rates."""
     return f"{100 * difference.low:+.0f} to {100 * difference.high:+.0f} points".replace("-", "−")
 
 
 def at_most(case: Case, bound: float = FEW) -> Outcome:
     """The 95 % interval of the success rate ends at `bound` or before."""
-    high = statistics.wilson(case.runs.k, case.runs.n).high
-    return Outcome(high <= bound, f"{case.rate}, at most {percent(high)}")
+    rate = statistics.wilson(case.runs.k, case.runs.n)
+    holds = True if rate.high <= bound else False if rate.low > bound else None
+    return Outcome(holds, f"{case.rate}, {_percents(rate)}")
 
 
 def at_least(case: Case, bound: float = MOST) -> Outcome:
     """The 95 % interval of the success rate begins at `bound` or after."""
-    low = statistics.wilson(case.runs.k, case.runs.n).low
-    return Outcome(low >= bound, f"{case.rate}, at least {percent(low)}")
+    return share(case.label, case.runs.k, case.runs.n, bound)
 
 
 def share(label: str, k: int, n: int, bound: float = MOST) -> Outcome:
-    """At least a share of things, by the 95 % interval; of nothing, no share."""
+    """At least a share of things, by the 95 % interval; of nothing, that cannot be told."""
     if n == 0:
-        return Outcome(False, f"{label}: none to look at")
-    low = statistics.wilson(k, n).low
-    return Outcome(low >= bound, f"{label}: {k} of {n}, at least {percent(low)}")
+        return Outcome(None, f"{label}: none to look at")
+    rate = statistics.wilson(k, n)
+    holds = True if rate.low >= bound else False if rate.high < bound else None
+    return Outcome(holds, f"{label} {k}/{n}, {_percents(rate)}")
+
+
+def _percents(rate: Interval) -> str:
+    return f"{percent(rate.low)} to {percent(rate.high)}"
 
 
 def sooner(pairs: Sequence[tuple[Case, Case]]) -> Outcome:
@@ -187,13 +222,12 @@ def _smaller(pairs: Sequence[tuple[Case, Case]], name: str, word: str) -> Outcom
     values = [(getattr(a.runs, name), getattr(b.runs, name)) for a, b in pairs]
     if not any(b.size for _, b in values):  # who solves nothing is not fast
         solved = sum(a.size for a, _ in values)
-        return Outcome(solved > 0, f"{other} has no solved run, {one} {solved}")
+        return Outcome(True if solved else None, f"{other} has no solved run, {one} {solved}")
     often, p = statistics.rank_sum(values)
     if np.isnan(often):
         return Outcome(False, f"{one} has no solved run where {other} has")
-    if often == 1 and p >= LEVEL:  # nothing speaks against it, and nothing more could speak for it
-        counts = " and ".join(str(sum(part.size for part in side)) for side in zip(*values, strict=True))
-        raise TooFewRuns(f"{one} {word} {other} in all pairs, p = {p:.2g}: {counts} solved runs are too few")
+    _, reversed_p = statistics.rank_sum([(b, a) for a, b in values])
+    holds = True if p < LEVEL else False if reversed_p < LEVEL else None
     medians = " and ".join(scientific(float(np.median(np.concatenate(side)))) for side in zip(*values, strict=True))
     written = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
-    return Outcome(p < LEVEL, f"{one} {word} {other} in {percent(often)} of pairs, {written}, medians {medians}")
+    return Outcome(holds, f"{one} {word} {other} in {percent(often)} of pairs, {written}, medians {medians}")

@@ -12,17 +12,19 @@ from arithmos.papers.evidence import (
     Case,
     Cases,
     Outcome,
-    TooFewRuns,
     alike,
     at_least,
     at_most,
     more_often,
+    no_more_often,
     pool,
     share,
     sooner,
     sparser,
+    undistinguished,
 )
 from arithmos.papers.experiment import operation
+from arithmos.papers.madsen2020.experiments import HIDDEN
 from arithmos.report import claims, render_claims
 from arithmos.report.tables.grid import FORMATS
 from arithmos.store import Store
@@ -86,13 +88,15 @@ def as_published():
     return Cases(cells, {}, SEEDS)
 
 
-FAIL_AS_PUBLISHED = {"all-ranges", "ablation-4-success", "ablation-conclusion"}
+FAIL_AS_PUBLISHED = {"all-ranges", "ablation-conclusion"}
+OPEN_AS_PUBLISHED = {"ablation-4-success", "mnist-product-without"}
 
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_what_the_published_numbers_say(as_published, name):
     verdict, numbers = decide(CLAIMS[name], as_published)
-    assert verdict == ("fails" if name in FAIL_AS_PUBLISHED else "holds"), numbers
+    expected = "fails" if name in FAIL_AS_PUBLISHED else "undecided" if name in OPEN_AS_PUBLISHED else "holds"
+    assert verdict == expected, numbers
 
 
 def upside_down(cases):
@@ -106,28 +110,87 @@ def upside_down(cases):
     return dataclasses.replace(cases, cells=cells)
 
 
-WORSE = {  # claims that all is the same, or that nothing is better: one cell, worse
-    "ablation-3": ("ablation", "NMUNoClamp", 10.0),
-    "strength-add": ("regularizer-add", "NAU", 0.01),
-    "strength-sub": ("regularizer-sub", "NAU", 0.01),
-    "strength-mul": ("regularizer-mul", "NMU", 10.0),
-    "mnist-product-without": ("mnist-product-no-rz", "NMU", 2.0),
+WORSE = {  # claims that all is the same, or that nothing is better: these cells, worse
+    "ablation-3": [("ablation", "NMUNoClamp", float(size)) for size in HIDDEN],
+    "strength-add": [("regularizer-add", "NAU", 0.01)],
+    "strength-sub": [("regularizer-sub", "NAU", 0.01)],
+    "strength-mul": [("regularizer-mul", "NMU", 10.0)],
+    "mnist-product-without": [("mnist-product-no-rz", "NMU", 2.0)],
 }
+
+
+EXCHANGED = [
+    {"GateNALUSeparate": "GateNALUShared", "GateNALUShared": "GateNALUSeparate"},
+    {"GateNAUNMU": "GateNALUShared", "GateNALUShared": "GateNAUNMU", "NMU": "NMUNoSparsity"},
+]
+
+
+def the_other_way_round(cases, others):
+    """As often solved, but the fast are slow, the sparse dense, none is exact, and some models are exchanged."""
+    cells = {}
+    for (experiment, model, at), runs in cases.cells.items():
+        same = cases.cells.get((experiment, others.get(model, model), at), runs)
+        turned = {"solved_at": 1e10 / same.solved_at, "sparsity": 1e-8 / (same.sparsity + 1e-12), "exact_solved": 0}
+        cells[experiment, model, at] = dataclasses.replace(same, **turned)
+    return dataclasses.replace(cases, cells=cells)
 
 
 @pytest.mark.parametrize("name", [name for name in CLAIMS if name not in {*FAIL_AS_PUBLISHED, *WORSE}])
 def test_every_claim_can_fail(as_published, name):
-    """Upside down, or with all cells alike."""
-    flipped = upside_down(as_published)
+    """Upside down, the other way round, or with all cells alike."""
+    flipped, turned = upside_down(as_published), [the_other_way_round(as_published, others) for others in EXCHANGED]
     same = {key: cell(runs.n, runs.n // 2, adds=runs.n, adds_solved=runs.n // 2) for key, runs in flipped.cells.items()}
-    verdicts = [decide(CLAIMS[name], cases)[0] for cases in (flipped, dataclasses.replace(flipped, cells=same))]
-    assert "fails" in verdicts
+    every = flipped, *turned, dataclasses.replace(flipped, cells=same)
+    assert "fails" in [decide(CLAIMS[name], cases)[0] for cases in every]
 
 
-@pytest.mark.parametrize(("name", "key"), WORSE.items())
-def test_a_claim_of_sameness_can_fail(as_published, name, key):
-    lower = dataclasses.replace(as_published, cells={**as_published.cells, key: cell(50, 0)})
+@pytest.mark.parametrize(("name", "keys"), WORSE.items())
+def test_a_claim_of_sameness_can_fail(as_published, name, keys):
+    worse = {key: cell(50, 0) for key in keys}
+    lower = dataclasses.replace(as_published, cells={**as_published.cells, **worse})
     assert decide(CLAIMS[name], lower)[0] == "fails"
+
+
+def test_an_interval_that_contains_the_limit_decides_nothing():
+    """8 of 10 is 49 to 94 %, which says neither that a rate is above 50 % nor that it is not."""
+    assert at_least(Case("a", cell(10, 8)), 0.5) == Outcome(None, "a 8/10, 49% to 94%")
+    assert [at_least(Case("a", cell(10, k)), 0.5).holds for k in (0, 1, 2, 5, 9, 10)] == [
+        False,
+        False,
+        None,
+        None,
+        True,
+        True,
+    ]
+    assert [at_most(Case("a", cell(100, k))).holds for k in (0, 12, 40)] == [True, None, False]
+    assert [share("a", k, 99).holds for k in (60, 91, 99)] == [False, None, True]
+    few, many = Case("a", cell(450, 344)), Case("b", cell(450, 355))
+    assert more_often(many, few).holds is None
+    assert [alike(Case("a", cell(450, k)), many).holds for k in (355, 320, 200)] == [True, None, False]
+    assert [no_more_often(Case("a", cell(50, k)), Case("b", cell(50, 40))).holds for k in (30, 42, 50)] == [
+        True,
+        None,
+        False,
+    ]
+
+
+def test_rates_that_are_too_few_to_differ_are_not_the_same():
+    ten, hundred = [Case("a", cell(10, k)) for k in (8, 5, 0)], [Case("a", cell(100, k)) for k in (53, 58, 90)]
+    assert [undistinguished(ten[0], other).holds for other in ten[1:]] == [None, False]
+    assert [undistinguished(hundred[0], other).holds for other in hundred[1:]] == [True, False]
+
+
+def test_a_rank_test_that_finds_neither_order_decides_nothing():
+    one, other = Case("a", cell(50, 40)), Case("b", cell(50, 40, at=1e7))
+    assert [sooner([pair]).holds for pair in ((one, other), (one, one), (other, one))] == [True, None, False]
+
+
+@pytest.mark.parametrize(
+    ("parts", "holds"),
+    [([True, True], True), ([True, None], None), ([None, False, True], False), ([], True)],
+)
+def test_a_part_that_fails_decides_and_an_open_one_leaves_it_open(parts, holds):
+    assert Outcome.all(Outcome(part, "") for part in parts).holds is holds
 
 
 def test_without_the_clamp_convergence_may_not_be_much_slower(as_published):
@@ -140,11 +203,7 @@ def test_without_the_clamp_convergence_may_not_be_much_slower(as_published):
 
 @pytest.mark.parametrize("name", sorted(FAIL_AS_PUBLISHED))
 def test_claims_that_fail_can_hold(as_published, name):
-    def better(key, runs):
-        rates = {"NMUNeither": 30} if name == "ablation-4-success" else {}
-        return cell(runs.n, rates.get(key[1], runs.n))
-
-    cells = {key: better(key, runs) for key, runs in as_published.cells.items()}
+    cells = {key: cell(runs.n, runs.n) for key, runs in as_published.cells.items()}
     assert decide(CLAIMS[name], dataclasses.replace(as_published, cells=cells))[0] == "holds"
 
 
@@ -173,6 +232,11 @@ def test_rates():
     assert more_often(high, low).numbers == "b 90/100, a 20/100: +58 to +78 points"
 
 
+def test_the_success_rate_without_both_can_be_lower(as_published):
+    cells = {key: cell(runs.n, 30 if key[1] == "NMUNeither" else runs.n) for key, runs in as_published.cells.items()}
+    assert decide(CLAIMS["ablation-4-success"], dataclasses.replace(as_published, cells=cells))[0] == "holds"
+
+
 def test_speeds():
     fast, slow, never = (Case(name, cell(50, k, at=at)) for name, k, at in (("a", 40, 1e4), ("b", 9, 1e6), ("c", 0, 1)))
     assert sooner([(fast, slow)]).holds
@@ -187,9 +251,8 @@ def test_speeds():
 
 def test_the_best_that_few_runs_can_show_decides_nothing():
     four, one = Case("a", cell(10, 4, sparsity=1e-6)), Case("b", cell(10, 1, sparsity=0.2))
-    with pytest.raises(TooFewRuns, match=r"a sparser than b in all pairs, p = 0\.2: 4 and 1 solved runs are too few"):
-        sparser([(four, one)])
-    assert not sparser([(one, four)]).holds
+    assert sparser([(four, one)]).holds is sparser([(one, four)]).holds is None
+    assert sparser([(four, one)]).numbers.startswith("a sparser than b in 100% of pairs, p = 0.2")
     assert sparser([(four, Case("b", cell(10, 4, sparsity=0.2)))]).holds
 
 
@@ -217,7 +280,7 @@ def test_claims_of_a_store(tmp_path):
     frame = claims(store, ["square", "square-nmu", "square-nac", "division"])
     assert list(frame) == ["claim", "where", "text", "criterion", "verdict", "numbers"]
     assert list(frame["verdict"]) == ["holds", "holds", "undecided", "undecided"]
-    assert frame["numbers"][1] == "solved runs of NMU on z² with the subset twice: 99 of 100, at least 95%"
+    assert frame["numbers"][1] == "solved runs of NMU on z² with the subset twice 99/100, 95% to 100%"
     assert frame["numbers"][2] == "all-models, NAC• on z²: 0 of 100 runs"
     store.thin(tmp_path / "thin", keep=0)
     assert claims(Store(tmp_path / "thin"), ["square", "square-nmu", "square-nac", "division"]).equals(frame)

@@ -237,8 +237,8 @@ CLAIMS: tuple[Claim, ...] = (
         name="gating-3",
         where="2.8; Gating, 3",
         text="What a gate chooses is mostly random and independent of the task.",
-        criterion="for each model the shares of gates above ½ on × and + do not differ by Fisher's test at 5%, "
-        "and both sides are chosen in at least 10% of runs",
+        criterion="for each model the shares of gates above ½ on × and + do not differ by Fisher's test at 5%, which "
+        "would find a difference of 50 points, and both sides are chosen in at least 10% of runs",
         experiments=("gate",),
         test=h.gate_is_random,
     ),
@@ -295,7 +295,8 @@ CLAIMS: tuple[Claim, ...] = (
             name=f"strength-{operation}",
             where="Regularization",
             text=f"For {model} on {symbol} a regularizer of strength {chosen:g} is the best choice.",
-            criterion="no other strength has a success rate above its own, by the 95% interval of the difference",
+            criterion="no other strength has a success rate more than 10 points above its own, by the 95% interval of "
+            "the difference",
             experiments=(f"regularizer-{operation}",),
             test=h.strength_is_best(f"regularizer-{operation}", model, chosen),
         )
