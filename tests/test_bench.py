@@ -83,8 +83,7 @@ def test_what_an_engine_has_made_whole_is_done_wherever_it_was_made(store, engin
 def test_an_engine_asked_for_by_name_makes_its_own_runs(store, engines):
     store.append([make_run(SPECS[0], seed, "cuda") for seed in range(4)] + [make_run(SPECS[0], 0, "torch")])
     assert planned(store, "torch") == {("torch", "NMU"): (1, 2, 3), ("torch", "NAU"): (0, 1, 2, 3)}
-    with pytest.raises(Refused, match="engine 'cpu' cannot run this: cpu does not like NAU"):
-        planned(store, "cpu")
+    assert planned(store, "cpu") == {("cpu", "NMU"): (0, 1, 2, 3)}
     with pytest.raises(Refused, match="engine 'cuda' cannot run this: no GPU"):
         planned(store, "cuda")
 
@@ -249,14 +248,56 @@ def test_select_knows_the_experiment_s_own_models_by_name():
     assert part.specs == EXPERIMENTS["table-1"].specs[2:]
 
 
-def test_a_unit_that_is_not_ours_is_tried_before_it_runs(store):
-    class Wide(nn.Linear):
-        def __init__(self, in_features, out_features):
-            super().__init__(in_features, out_features + 1)
+class Wide(nn.Linear):
+    def __init__(self, in_features, out_features):
+        super().__init__(in_features, out_features + 1)
 
-    with pytest.raises(ValueError, match=r"must give 3 rows of 1 output for 3 rows of 4 inputs, got \(3, 2\)"):
-        bench.run(["table-1"], models=[Model("wide", (Layer("NAU"), Layer(as_unit(Wide))))], store=store)
-    assert not len(store)
+
+WIDE = Model("wide", (Layer("NAU"), Layer(as_unit(Wide))))
+
+
+def test_a_unit_that_fails_its_trial_is_refused_and_the_others_are_run(store, engines):
+    lines = []
+    [part] = bench.select(["table-1"], models=["NMU", WIDE], seeds=2)
+    todo = bench.plan([part], store, Engines(say=lines.append))
+    [line] = lines
+    assert line.startswith("refused: wide: RuntimeError: mat1 and mat2 shapes") or "has the shape" in line
+    assert (todo.runs, todo.missing, todo.impossible, todo.stored) == (4, 2, 2, 0)
+    outcome = bench.run([part], store=store)
+    assert (outcome.runs, outcome.finished, outcome.left, outcome.stopped) == (4, 2, 0, "")
+    assert [(missed.spec.model, missed.seeds) for missed in outcome.missed] == [(WIDE, (0, 1))]
+    assert bench.plan([part], store, Engines(say=lines.append)).stored == 2
+
+
+def test_a_plan_of_which_nothing_can_be_run_is_an_error(store, engines):
+    [part] = bench.select(["table-1"], models=[WIDE], seeds=2)
+    with pytest.raises(Refused, match=r"^refused: wide: its output has the shape \(128, 2\); it must be \(128, 1\)$"):
+        bench.run([part], store=store)
+    assert not store.path.exists()
+
+
+def test_runs_that_fail_are_left_out_and_the_others_finish(store, engines):
+    class Failing(Fake):
+        def run(self, jobs, control):
+            for job in jobs:
+                if job.spec.model.name == "NAU":
+                    control.failed(job.spec, (0, 1), "RuntimeError: no")
+                    control.failed(job.spec, (3,), "RuntimeError: no")
+                    job = dataclasses.replace(job, seeds=(2,))
+                yield from super().run([job], control)
+
+    lines = []
+
+    class Watch(bench.Silent):
+        def say(self, line):
+            lines.append(line)
+
+    engines["cpu"] = Failing("cpu")
+    outcome = bench.run([EXPERIMENT], store=store, progress=Watch())
+    assert (outcome.runs, outcome.finished, outcome.left) == (8, 5, 0)
+    assert lines == ["failed: NAU, seeds 0-1: RuntimeError: no"]
+    assert [missed.seeds for missed in outcome.missed] == [(0, 1), (3,)]
+    assert len(store) == 5
 
 
 def test_estimate(store, engines):

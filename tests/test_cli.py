@@ -140,8 +140,8 @@ def test_what_is_asked_wrongly_is_answered_in_a_line(arguments, hint):
     ("attribute", "hint"),
     [
         ("Other", "'Other' is no nn.Module class or Unit of"),
-        ("Wrong", "must give 3 rows of 1 output for 3 rows of 4 inputs, got (3, 2)"),
-        ("Narrow", "fails on a batch of 3 rows of 4 inputs: TypeError"),
+        ("Wrong", "NAU>own.py:Wrong: its output has the shape (128, 2); it must be (128, 1)"),
+        ("Narrow", "NAU>own.py:Narrow: TypeError: Narrow.__init__() takes 2 positional arguments but 3 were given"),
     ],
 )
 def test_an_own_unit_that_cannot_run(attribute, hint):

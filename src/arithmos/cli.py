@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -164,6 +165,9 @@ def run(
 
     An experiment is a name that `arithmos list` shows, or a TOML file of your own, such as `arithmos show NAME --toml`
     prints. It can be stopped at any moment, and goes on where it was.
+
+    A model with a unit that cannot be run, or that fails, is reported in one line, and the others are run. The exit
+    status is 0 if all runs are in the store or were stopped by --budget, and 1 if some were refused or failed.
     """
     if dask is not None:
         with extra("cluster"):
@@ -172,8 +176,9 @@ def run(
     with asked():
         bench.load_units(parts)
     if dry_run:
-        click.echo(preview(parts, runs, engine, dask, jobs))
-        return
+        text, whole = preview(parts, runs, engine, dask, jobs)
+        click.echo(text)
+        ctx.exit(0 if whole else 1)
     limit = math.inf if budget is None else budget
     with Watch() as watch:
         outcome = bench.run(
@@ -190,17 +195,20 @@ def run(
         if not part.axis:
             click.echo(render(summarize(runs, part), part) + "\n")
     click.echo(conclusion(outcome, store, ctx.obj))
-    ctx.exit(INTERRUPTED if outcome.stopped == "interrupted" else 0)
+    ctx.exit(INTERRUPTED if outcome.stopped == "interrupted" else 1 if outcome.missed else 0)
 
 
-def preview(parts: Sequence[Experiment], store: Store, engine: str, dask: str | None, threads: int | None) -> str:
-    """What would be run, and how long it might take."""
+def preview(
+    parts: Sequence[Experiment], store: Store, engine: str, dask: str | None, threads: int | None
+) -> tuple[str, bool]:
+    """What would be run, how long it might take, and whether that is all that was asked for."""
     pace = bench.clock(store, parts, threads=1)
     with bench.workforce(engine, dask=dask, threads=threads, pace=pace, say=complain) as engines:
         todo = bench.plan(parts, store, engines)
         frame = bench.estimate(todo, bench.clock(store, parts, threads=engines.threads))
-    title = f"{todo.missing} of {todo.runs} runs to make, {todo.runs - todo.missing} stored"
-    return listing.write(frame, title, listing.PLAN) if todo.jobs else title
+    title = f"{todo.missing} of {todo.runs} runs to make, {todo.stored} stored"
+    title += f", {todo.impossible} refused" if todo.refused else ""
+    return listing.write(frame, title, listing.PLAN) if todo.jobs else title, not todo.refused
 
 
 def conclusion(outcome: bench.Outcome, store: Path, command: str) -> str:
@@ -211,6 +219,11 @@ def conclusion(outcome: bench.Outcome, store: Path, command: str) -> str:
             f"{outcome.stopped}: {done} of {outcome.runs} runs are in {store}, {outcome.left} to go; what was under "
             f"way is kept. To go on:\n  {command}"
         )
+    if outcome.missed:
+        made = f"{outcome.finished} runs made in {duration(outcome.elapsed_s)}"
+        counts = Counter(part.spec.model.name for part in outcome.missed for _ in part.seeds)
+        missed = ", ".join(f"{count} of {model}" for model, count in counts.items())
+        return f"{made}; {outcome.stored + outcome.finished} of {outcome.runs} are in {store}. Not made: {missed}"
     if not outcome.finished:
         return f"nothing to do: all {outcome.runs} runs are in {store}"
     return f"{outcome.finished} runs made in {duration(outcome.elapsed_s)}; all {outcome.runs} are in {store}"

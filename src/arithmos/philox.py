@@ -11,6 +11,7 @@ A random word depends on where it is used and on nothing else, so every engine, 
 | `ROWS` | which row of a user's data is observation `row` of the batch (column 0) | `(seed, RUN)` | iteration |
 | `SPLIT` | the order in which a user's rows are split (column 0) | `(0, SHARED)` | 0 |
 | `ORDER` | the order of training sequences, or of the images they are cut from (column 0) | `(seed, RUN)` | epoch |
+| `NOISE` | seeds of torch's generator for users' units: to train (column 0), to judge (1) | `(seed, RUN)` | iteration |
 
 A word becomes a uniform number by its upper 23 bits, u = (word >> 9) / 2^23, which float32 holds exactly, and chooses
 between the parts of a two-part range by its lowest bit. The number is fma(width, u, low), rounded once.
@@ -24,7 +25,7 @@ Words = NDArray[np.uint32]
 ROUNDS = 7
 """The fewest rounds that pass BigCrush."""
 
-TRAIN, VALIDATION, TEST, ROWS, SPLIT, ORDER = range(6)
+TRAIN, VALIDATION, TEST, ROWS, SPLIT, ORDER, NOISE = range(7)
 RUN, SHARED = 0x52554E00, 0x53455400
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)

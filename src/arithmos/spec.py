@@ -34,8 +34,8 @@ NO_SCHEDULE = SparsitySchedule(0.0, 0, 1)
 LOADED = "__arithmos_loaded__"
 """Where the module of a user's file has the text that it was made from."""
 
-_GLOBAL_GENERATOR = threading.Lock()
-"""Torch's own, of which there is one for all threads."""
+GENERATOR = threading.Lock()
+"""Held by whoever draws from torch's own generator, which all threads share."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,14 @@ class Layer:
         return str(self.unit).rpartition(":")[2] if self.file else self.record.label
 
     @property
+    def own(self) -> bool:
+        """Whether the unit is a user's own, and not one of `CELLS`."""
+        return self.file is not None or CELLS.get(self.record.name) != self.record
+
+    @property
     def version(self) -> str:
         """The unit's version; for one that is not in `CELLS`, the digest of its source."""
-        if self.file is None and CELLS.get(self.record.name) == self.record:
+        if not self.own:
             return str(self.record.version)
         text = self._text if self.file else source(self.record)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
@@ -172,10 +177,23 @@ def _module(path: Path, text: str) -> ModuleType:
 
 
 def as_unit(unit: Unit | type[nn.Module]) -> Unit:
-    """A user's layer class as a unit; its attribute `parts`, if it has one, lets the fast engines run it."""
+    """A user's layer class as a unit; the `parts` that it declares, if it does, let the fast engines run it."""
     if isinstance(unit, Unit):
         return unit
-    return Unit(unit, name=unit.__name__, label=unit.__name__, parts=getattr(unit, "parts", None))
+    return Unit(unit, name=unit.__name__, label=unit.__name__, parts=_declared(unit))
+
+
+def _declared(module: type[nn.Module]) -> Parts | None:
+    """The parts of a class; None if it replaces a method of the class that declares them, which they describe."""
+    parts = getattr(module, "parts", None)
+    if not isinstance(parts, Parts):
+        return None
+
+    def owner(name: str) -> int:
+        return next((place for place, base in enumerate(module.__mro__) if name in vars(base)), len(module.__mro__))
+
+    methods = ("forward", "weights", "bounds", "sparsity", "gate_value")
+    return parts if all(owner(name) >= owner("parts") for name in methods) else None
 
 
 @dataclass(frozen=True)
@@ -415,7 +433,7 @@ class Spec:
         if isinstance(self.task, DigitSequences):
             return self._reading(seed, self.task.initial)
         pairs = zip(self.sizes[:-1], self.sizes[1:], strict=True)
-        with _GLOBAL_GENERATOR, torch.random.fork_rng(devices=[]):
+        with GENERATOR, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             layers = [layer.build(*pair) for layer, pair in zip(self.model.layers, pairs, strict=True)]
         generator = torch.Generator().manual_seed(seed)
@@ -428,7 +446,7 @@ class Spec:
 
     def _reading(self, seed: int, initial: float | None) -> nn.Sequential:
         """The network that reads images; layers of torch are filled when they are built, too."""
-        with _GLOBAL_GENERATOR, torch.random.fork_rng(devices=[]):
+        with GENERATOR, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             cell = self._cell(initial)
             torch.manual_seed(seed)

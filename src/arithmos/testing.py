@@ -25,8 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 
-from . import functional
-from .nn import Clamp, ExpLog, Gate, Leaf, Product, Sigmoid, Sum, TanhSigmoid, Unit
+from .nn import ExpLog, Leaf, Product, Unit, _described
 
 IN, OUT, BATCH = 4, 3, 5
 
@@ -237,31 +236,28 @@ def check_parts(unit: Checked) -> None:
         raise SkipTest("the unit declares no parts")
     layer, x = _build(unit), _input(BATCH, IN)
     advice = "declare the parts that forward is made of, or parts=None"
-    leaves = [parts] if isinstance(parts, Leaf) else [parts.add] if parts.shared else [parts.add, parts.mul]
     with _expect(unit, "parameters named by the parts", advice):
-        gate = [] if isinstance(parts, Leaf) else [(OUT, IN)]
-        _equal([tuple(p.shape) for p in layer.parameters()], [s for leaf in leaves for s in _shapes(leaf)] + gate)
-    with _expect(unit, "output computed from the parts", advice):
-        _close(_evaluate(parts, list(layer.parameters()), x), layer(x))
+        _equal([tuple(p.shape) for p in layer.parameters()], _described.shapes(parts, IN, OUT))
+    for mode in ("training", "evaluation"):
+        with _expect(unit, f"output computed from the parts, in {mode} mode", advice):
+            _close(_described.evaluate(parts, list(layer.parameters()), x), layer.train(mode == "training")(x))
     with _expect(unit, "initial values drawn by the parts", advice):
         expected, generator = copy.deepcopy(layer), torch.Generator().manual_seed(1)
         layer.reset_parameters(torch.Generator().manual_seed(1))  # type: ignore[operator]
-        inits = [leaf.init for leaf in leaves for shape in _shapes(leaf) if len(shape) == 2]
-        inits += [parts.init] if isinstance(parts, Gate) else []
+        inits = _described.inits(parts)
         for parameter in expected.parameters():
             nn.init.zeros_(parameter) if parameter.dim() == 1 else inits.pop(0).draw_(parameter, generator)
         for a, b in zip(layer.parameters(), expected.parameters(), strict=True):
             _close(a, b, rtol=0, atol=0)
-    clamps = [leaf.map for leaf in leaves if isinstance(leaf.map, Clamp) and leaf.map.project]
     with _expect(unit, "bounds() named by the parts", "return the range of every parameter with a projected Clamp"):
         bounds = layer.bounds() if hasattr(layer, "bounds") else {}  # type: ignore[operator]
-        _equal(list(bounds.values()), [(clamp.low, clamp.high) for clamp in clamps])
+        _equal(list(bounds.values()), _described.bounds(parts))
         for name in bounds:
             layer.get_parameter(name)
     advice = "regularize the stored matrix of each leaf, as its `sparsity` says, or parts=None"
     with _expect(unit, "sparsity() named by the parts", advice):
         found = layer.sparsity() if hasattr(layer, "sparsity") else torch.zeros(())  # type: ignore[operator]
-        _close(found, _regularizer(leaves, list(layer.parameters())))
+        _close(found, _described.regularizer(parts, list(layer.parameters())))
 
 
 def check_nan(unit: Checked) -> None:
@@ -340,41 +336,3 @@ def _equal(found: object, expected: object, what: str = "result") -> None:
 
 def _close(found: Tensor, expected: Tensor, rtol: float = 1e-5, atol: float = 1e-6) -> None:
     torch.testing.assert_close(found, expected, rtol=rtol, atol=atol)
-
-
-def _shapes(leaf: Leaf) -> list[tuple[int, ...]]:
-    matrices = 2 if isinstance(leaf.map, TanhSigmoid) else 1
-    return [(OUT, IN)] * matrices + ([(OUT,)] if leaf.bias else [])
-
-
-def _regularizer(leaves: list[Leaf], parameters: list[nn.Parameter]) -> Tensor:
-    total, place = torch.zeros(()), 0
-    for leaf in leaves:
-        if leaf.sparsity != "none":
-            total = total + functional.sparsity(parameters[place], signed=leaf.sparsity == "signed")
-        place += len(_shapes(leaf))
-    return total
-
-
-def _evaluate(parts: Leaf | Gate, parameters: list[nn.Parameter], x: Tensor) -> Tensor:
-    """The output by the definition of the parts."""
-    if isinstance(parts, Leaf):
-        return _leaf(parts, parameters, x)
-    count = len(_shapes(parts.add))
-    add, mul = parameters[:count], parameters[:count] if parts.shared else parameters[count:-1]
-    return functional.mix(functional.gate(x, parameters[-1]), _leaf(parts.add, add, x), _leaf(parts.mul, mul, x))
-
-
-def _leaf(leaf: Leaf, parameters: list[nn.Parameter], x: Tensor) -> Tensor:
-    weight: Tensor = parameters[0]
-    if isinstance(leaf.map, TanhSigmoid):
-        weight = functional.nac_weight(parameters[0], parameters[1])
-    elif isinstance(leaf.map, Sigmoid):
-        weight = weight.sigmoid()
-    elif isinstance(leaf.map, Clamp) and leaf.map.clip:
-        weight = weight.clamp(leaf.map.low, leaf.map.high)
-    if isinstance(leaf.aggregation, Sum):
-        z = functional.linear(x, weight, parameters[-1] if leaf.bias else None)
-    else:
-        z = functional.exp_log(x, weight) if isinstance(leaf.aggregation, ExpLog) else functional.product(x, weight)
-    return z if leaf.activation == "none" else z.clamp(0, 6) if leaf.activation == "relu6" else z.relu()

@@ -12,11 +12,13 @@ from tests.digits import idx
 
 from arithmos import bench
 from arithmos.data import BadFile, read_idx
+from arithmos.engines import Engines
 from arithmos.nn import CELLS
 from arithmos.papers import EXPERIMENTS, load, to_toml
 from arithmos.papers.files.schema import TABLES
 from arithmos.papers.files.write import written
 from arithmos.regression.table import read_columns
+from arithmos.store import Store
 from arithmos.tasks import Rows
 
 from . import named
@@ -126,6 +128,7 @@ def unit_file(rng: random.Random, folder: Path) -> str:
     try:
         [part] = bench.select(["table-1"], models=[name])
         bench.load_units([part])
+        bench.plan([part], Store(folder / "none"), Engines("torch", say=lambda line: None))
     except (ValueError, KeyError) as error:
         return named(error, [str(path)])
     assert [layer.record.name in CELLS for layer in part.specs[0].model.layers] == [True, False]

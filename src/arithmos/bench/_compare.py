@@ -1,6 +1,7 @@
 """A unit of one's own beside the published models."""
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,7 +40,8 @@ def compare(
         seeds: how many seeds.
         iterations: the last iteration.
         models: names of the models beside it; all of the paper's unless told.
-        engine: as in `run`; a unit without `parts` runs on the torch engine.
+        engine: as in `run`; a unit without `parts` runs on the torch engine. Runs that fail are missing from the table,
+            and a warning says why.
         store: as in `run`.
         progress: as in `run`.
     """
@@ -58,5 +60,6 @@ def compare(
         seeds=seeds,
     )
     store = store if isinstance(store, Store) else Store(store)
-    run([experiment], engine=engine, store=store, progress=progress)
+    for missed in run([experiment], engine=engine, store=store, progress=progress).missed:
+        warnings.warn(f"not run: {missed}", stacklevel=2)
     return summarize(store, experiment)

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..engines import ENGINES, Engine, Engines, Job
+from ..engines import ENGINES, Engine, Engines, Job, Refused
 from ..engines.cost import Clock
-from ..nn import CELLS
 from ..papers import EXPERIMENTS, FIGURES, PAPERS, SUFFIX, Experiment, Paper, Surface, load
-from ..papers.madsen2020.digits import own_cell, try_cell
+from ..papers.madsen2020.digits import own_cell
 from ..spec import Model, Spec, model
 from ..store import Store
-from ..tasks import TEN_PARAMETERS, DigitSequences
+from ..tasks import DigitSequences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,15 +21,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is left to run: jobs by engine."""
+    """What is left to run.
+
+    Args:
+        runs: runs that the experiments ask for.
+        jobs: runs to be made, by engine.
+        refused: runs that no engine can make, and why.
+    """
 
     runs: int
     jobs: tuple[tuple[Engine, tuple[Job, ...]], ...]
+    refused: tuple[tuple[Job, str], ...] = ()
 
     @property
     def missing(self) -> int:
         """Runs to be made."""
         return sum(len(job.seeds) for _, jobs in self.jobs for job in jobs)
+
+    @property
+    def impossible(self) -> int:
+        """Runs that no engine can make."""
+        return sum(len(job.seeds) for job, _ in self.refused)
+
+    @property
+    def stored(self) -> int:
+        """Runs that were made before."""
+        return self.runs - self.missing - self.impossible
 
 
 def select(
@@ -66,29 +82,15 @@ def _find(name: str) -> Experiment:
 
 
 def load_units(experiments: Sequence[Experiment]) -> None:
-    """Load the users' files that experiments name, and let a small batch through their models.
+    """Load the users' files that experiments name.
 
     Nothing else does: an experiment can be looked at without running a file that it names.
 
     Raises:
-        ValueError: a file does not load, or has no such unit, or its unit fails.
+        ValueError: a file does not load, or has no such unit.
     """
-    tried: list[Model] = []
     for spec in (spec for experiment in experiments for spec in experiment.specs):
         spec.load()
-        if spec.model not in tried and any(layer.record.name not in CELLS for layer in spec.model.layers):
-            (try_cell if isinstance(spec.task, DigitSequences) else _try)(spec.model)
-            tried.append(spec.model)
-
-
-def _try(chosen: Model) -> None:
-    try:
-        shape = tuple(Spec(task=TEN_PARAMETERS, model=chosen).network(0)(torch.ones(3, 4)).shape)
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"model {chosen.name!r} fails on a batch of 3 rows of 4 inputs: {reason}") from error
-    if shape != (3, 1):
-        raise ValueError(f"model {chosen.name!r} must give 3 rows of 1 output for 3 rows of 4 inputs, got {shape}")
 
 
 def plan(experiments: Sequence[Experiment], store: Store, engines: Engines) -> Plan:
@@ -96,6 +98,9 @@ def plan(experiments: Sequence[Experiment], store: Store, engines: Engines) -> P
 
     An engine that is asked for by name makes the runs that it has not made. Otherwise a spec stays with the engine that
     has made most of its runs, and one that any engine has made whole is done.
+
+    Raises:
+        Refused: there is nothing that can be run.
     """
     seeds: dict[str, tuple[Spec, int]] = {}
     for experiment in experiments:
@@ -103,16 +108,27 @@ def plan(experiments: Sequence[Experiment], store: Store, engines: Engines) -> P
             known = seeds.get(spec.id, (spec, 0))
             seeds[spec.id] = (known[0], max(known[1], experiment.seeds))
     by_engine: dict[str, tuple[Engine, list[Job]]] = {}
+    refused: list[tuple[Job, str]] = []
     for spec, count in seeds.values():
         missing = {name: store.missing(spec, range(count), engine=name) for name in ENGINES}
         preferred = min(missing, key=lambda name: len(missing[name]))
         if engines.name == "auto" and not missing[preferred]:
             continue
-        engine = engines.choose(spec, preferred)
+        try:
+            engine = engines.choose(spec, preferred)
+        except Refused as error:
+            left = missing[preferred if engines.name == "auto" else engines.name]
+            refused.append((Job(spec, left), str(error)))
+            continue
         if missing[engine.name]:
             by_engine.setdefault(engine.name, (engine, []))[1].append(Job(spec, missing[engine.name]))
+    lines = dict.fromkeys(f"refused: {job.spec.model.name}: {why}" for job, why in refused)
+    if refused and len(refused) == len(seeds):
+        raise Refused("; ".join(lines))
+    for line in lines:
+        engines.say(line)
     total = sum(count for _, count in seeds.values())
-    return Plan(total, tuple((engine, tuple(jobs)) for engine, jobs in by_engine.values()))
+    return Plan(total, tuple((engine, tuple(jobs)) for engine, jobs in by_engine.values()), tuple(refused))
 
 
 def clock(store: Store, experiments: Sequence[Experiment] = (), *, threads: int | None = None) -> Clock:
@@ -158,7 +174,7 @@ def catalogue(
                 "item": experiment.item,
                 "runs": experiment.runs,
                 "iterations": experiment.iterations,
-                "stored": todo.runs - todo.missing,
+                "stored": todo.stored,
                 "seconds": estimate(todo, pace)["seconds"].sum(),
             }
         )

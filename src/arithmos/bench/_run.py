@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -62,6 +62,40 @@ class Silent:
 
 
 @dataclass(frozen=True)
+class Missed:
+    """Runs of a spec that were refused by every engine, or failed.
+
+    Args:
+        spec: their spec.
+        seeds: their seeds.
+        why: the reason, in one line.
+    """
+
+    spec: Spec
+    seeds: tuple[int, ...]
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.spec.model.name}, {seed_numbers(self.seeds)}: {self.why}"
+
+
+def seed_numbers(seeds: Collection[int]) -> str:
+    """Seeds in words.
+
+    Example:
+        >>> seed_numbers([5]), seed_numbers([0, 1, 2, 7, 8])
+        ('seed 5', 'seeds 0-2, 7-8')
+    """
+    spans: list[list[int]] = []
+    for seed in sorted(seeds):
+        if spans and spans[-1][-1] == seed - 1:
+            spans[-1][1:] = [seed]
+        else:
+            spans.append([seed])
+    return ("seed " if len(seeds) == 1 else "seeds ") + ", ".join("-".join(map(str, span)) for span in spans)
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What became of a campaign.
 
@@ -71,6 +105,7 @@ class Outcome:
         finished: how many were run now.
         stopped: why it ended before all were run: "interrupted", "out of time", or empty.
         elapsed_s: seconds it took.
+        missed: runs that cannot be made, because of their units.
     """
 
     runs: int
@@ -78,11 +113,12 @@ class Outcome:
     finished: int
     stopped: str
     elapsed_s: float
+    missed: tuple[Missed, ...] = ()
 
     @property
     def left(self) -> int:
-        """Runs still missing."""
-        return self.runs - self.stored - self.finished
+        """Runs still to be made."""
+        return self.runs - self.stored - self.finished - sum(len(part.seeds) for part in self.missed)
 
 
 def run(
@@ -103,7 +139,8 @@ def run(
 ) -> Outcome:
     """Runs what is missing of some experiments, and stores each run as it finishes.
 
-    Several campaigns may share a store: each passes over what another has made.
+    Models with a unit that cannot be run, or that fails, are reported in one line each, and the others are run. Several
+    campaigns may share a store: each passes over what another has made.
 
     Args:
         experiments: names of `EXPERIMENTS`, experiment files, or experiments.
@@ -139,9 +176,10 @@ def run(
     with workforce(engine, dask=dask, threads=threads, pace=pace, say=watch.say) as engines:
         todo = plan(parts, store, engines)
         others = Others(store, [job for _, jobs in todo.jobs for job in jobs], any_engine=engine == "auto")
-        stored = todo.runs - todo.missing
+        stored = todo.stored
+        missed = [Missed(job.spec, job.seeds, why) for job, why in todo.refused]
         works = [work(job.spec, engine.name) * len(job.seeds) for engine, jobs in todo.jobs for job in jobs]
-        watch.begin(todo.runs, stored, sum(works))
+        watch.begin(todo.runs - todo.impossible, stored, sum(works))
         finished = spared = 0
         with interruptible() as interrupted, store.writer() as writer:
 
@@ -157,6 +195,12 @@ def run(
                     return False
                 return True
 
+            def failed(spec: Spec, seeds: Sequence[int], why: str) -> None:
+                told = any((part.spec.model, part.why) == (spec.model, why) for part in missed)
+                missed.append(Missed(spec, tuple(seeds), why))
+                if not told:
+                    watch.say(f"failed: {missed[-1]}")
+
             def control(name: str) -> Control:
                 return Control(
                     advance=lambda spec, iterations: watch.advance(iterations, work(spec, name, iterations)),
@@ -165,6 +209,7 @@ def run(
                     resumed=lambda spec, step: watch.fewer(work(spec, name, step)),
                     suspend=lambda spec, seed, state: writer.suspend(spec, seed, name, state),
                     wanted=lambda spec, seed: wanted(spec, seed, name),
+                    failed=failed,
                     say=watch.say,
                     all_records=all_records,
                 )
@@ -179,8 +224,8 @@ def run(
             stopped = "interrupted" if interrupted() else "out of time" if late() else ""
     if spared:
         watch.say(f"{spared} runs were made by other campaigns meanwhile; {store.duplicates} rows are there twice")
-    left = todo.missing - finished - spared
-    return Outcome(todo.runs, stored + spared, finished, stopped if left else "", time.monotonic() - begun)
+    outcome = Outcome(todo.runs, stored + spared, finished, stopped, time.monotonic() - begun, tuple(missed))
+    return outcome if outcome.left else replace(outcome, stopped="")
 
 
 @contextmanager

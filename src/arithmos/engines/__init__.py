@@ -8,6 +8,7 @@ from .contract import Curve as Curve
 from .contract import Engine as Engine
 from .contract import Job as Job
 from .contract import Run as Run
+from .probe import finding
 
 
 def _torch() -> Engine:
@@ -33,7 +34,7 @@ ENGINES: dict[str, Callable[[], Engine]] = {"cuda": _cuda, "cpu": _cpu, "torch":
 
 
 class Refused(ValueError):
-    """The engine that was asked for by name cannot run a spec, or is not there."""
+    """No engine can run a spec, or the one that was asked for by name cannot or is not there."""
 
 
 class Engines:
@@ -68,20 +69,31 @@ class Engines:
             spec: what is to be run.
             preferred: engine that has run this spec before; "auto" stays with it if it can, so that a cell of a
                 table does not mix engines.
+
+        Raises:
+            Refused: a unit of the spec fails a trial, or the engine that was asked for by name cannot run it.
         """
-        if self.name != "auto":
-            engine, why = self._ask(self.name, spec)
-            if engine is None:
-                raise Refused(f"engine {self.name!r} cannot run this: {why}")
-            return engine
-        for name in dict.fromkeys([preferred or "cuda", *ENGINES]):
+        found, engine = finding(spec), None
+        if found.refused:
+            raise Refused(found.refused)
+        for name in dict.fromkeys([preferred or "cuda", *ENGINES]) if self.name == "auto" else [self.name]:
             engine, why = self._ask(name, spec)
             if engine is not None:
-                return engine
-            if name != "cuda" and why not in self._said:
-                self._said.add(why)
-                self._say(f"not on the {name} engine: {why}")
-        raise AssertionError("the torch engine runs every spec")
+                break
+            if self.name != "auto":
+                raise Refused(f"engine {name!r} cannot run this: {why}")
+            if name != "cuda":
+                self.say(f"not on the {name} engine: {why}")
+        assert engine is not None, "the torch engine runs every spec"
+        if engine.name == "torch" and found.alone:
+            self.say(f"seed by seed: {spec.model.name}: {found.alone}")
+        return engine
+
+    def say(self, line: str) -> None:
+        """Say a line once."""
+        if line not in self._said:
+            self._said.add(line)
+            self._say(line)
 
     def able(self, spec: Spec) -> list[str]:
         """Names of the engines that can run a spec on this machine."""

@@ -1,7 +1,11 @@
 """One contract, several speeds: `engine.run(jobs) -> iterator of finished runs`."""
 
+import sysconfig
+import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +20,12 @@ State = dict[str, NDArray[np.generic]]
 """All that an engine needs to go on with a run: arrays by name, the engine's own affair."""
 
 CURVE_RECORDS = 200
+
+_LONGEST = 300
+"""Characters of an error's message that are shown."""
+
+_LIBRARIES = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), str(Path(__file__).parents[1]))
+"""Folders of installed packages, and of this one."""
 
 STACK = 256
 """Runs of one spec that the torch engine trains side by side, at most."""
@@ -115,6 +125,34 @@ def _forget(spec: Spec, seed: int, state: State) -> None:
     return None
 
 
+class Failed(RuntimeError):
+    """A unit raised an error while it was built or run."""
+
+
+def _raise(spec: Spec, seeds: Sequence[int], why: str) -> None:
+    raise Failed(f"{spec.model.name}, seeds {', '.join(map(str, seeds))}: {why}")
+
+
+@contextmanager
+def unit_code() -> Iterator[None]:
+    """Turn an error of a unit's code into `Failed`, which says in one line what was raised and where."""
+    try:
+        yield
+    except Failed:
+        raise
+    except (Exception, SystemExit) as error:
+        raise Failed(explained(error)) from error
+
+
+def explained(error: BaseException) -> str:
+    """An error in one line: its type, its message, and the line of the user's file that led to it."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(_LIBRARIES)]
+    where = f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
+    return (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…") + where
+
+
 @dataclass(frozen=True)
 class Control:
     """How a caller follows and steers an engine.
@@ -126,6 +164,7 @@ class Control:
         resumed: told of a run that is resumed, and how many iterations it had made.
         suspend: given the state of a run that was cut, or now and then of one that goes on.
         wanted: asked before a run is begun; false if somebody else has made it meanwhile.
+        failed: told why runs of a spec, by their seeds, cannot be made: a unit raised an error. By default, raises it.
         say: told, in a line, of anything slow or odd: a kernel being compiled, an engine refused.
         all_records: keep every record of the curve instead of a thinned one.
     """
@@ -136,6 +175,7 @@ class Control:
     resumed: Callable[[Spec, int], None] = lambda spec, step: None
     suspend: Callable[[Spec, int, State], None] = _forget
     wanted: Callable[[Spec, int], bool] = lambda spec, seed: True
+    failed: Callable[[Spec, Sequence[int], str], None] = _raise
     say: Callable[[str], None] = lambda line: None
     all_records: bool = False
 

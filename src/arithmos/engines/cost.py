@@ -10,6 +10,7 @@ from ..nn._parts import ExpLog, Leaf, Parts
 from ..spec import Spec
 from ..tasks import DigitSequences
 from .contract import STACK
+from .probe import finding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +86,8 @@ class Clock:
             return 1e-6 * self._image * spec.batch_size * spec.task.length * (spec.iterations + 1)
         pace = PACES[engine]
         microseconds = pace.fixed + pace.weight * weights(spec) * spec.batch_size / BATCH
-        microseconds += pace.shared / min(runs, STACK)
+        if pace.shared:
+            microseconds += pace.shared / (1 if finding(spec).alone else min(runs, STACK))
         return 1e-6 * microseconds * (spec.iterations + 1)
 
 

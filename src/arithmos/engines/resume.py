@@ -15,7 +15,8 @@ from ..tasks import DigitSequences
 from .contract import NEVER, Control, State, curve_records
 from .digits.records import Records
 from .judge import Judge
-from .states import ARRAYS, JUDGED, initial, judged, state_of
+from .probe import finding
+from .states import ARRAYS, JUDGED, NOTHING, buffers, initial, judged, state_of
 
 
 def guarded(control: Control) -> Control:
@@ -90,5 +91,6 @@ def _blank(spec: Spec, all_records: bool) -> dict[str, tuple[np.dtype[np.generic
         remembered = Records([(spec, 0)], spec.task, [np.concatenate([np.empty(0, np.float32), *cell])]).state(0)
     else:
         remembered = Judge(spec, (0,), flat.size, Control(all_records=all_records)).state(0)
-    state = state_of(0, 0.0, dict.fromkeys(ARRAYS, flat), remembered)
+    own = buffers(spec.network(0)) if finding(spec).alone else NOTHING
+    state = state_of(0, 0.0, dict.fromkeys(ARRAYS, flat), remembered, own)
     return {name: (value.dtype, value.shape) for name, value in state.items()}

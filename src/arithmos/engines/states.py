@@ -5,9 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from ..spec import Spec
-from .contract import Floats, State
+from .contract import Floats, State, unit_code
 
 ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
 """What is trained: parameters and Adam's moments, each flat."""
@@ -15,22 +16,39 @@ ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
 JUDGED = "judge."
 """Prefix of the names of what is remembered of a run's records."""
 
+BUFFER = "buffer."
+"""Prefix of the names of the buffers of a network that is trained alone."""
+
+NOTHING: State = {}
+
 
 def initial(spec: Spec, seed: int) -> Floats:
-    """Initial parameters of a run, flat and in the order of the network."""
-    with torch.no_grad():
+    """Initial parameters of a run, flat and in the order of the network.
+
+    Raises:
+        Failed: a unit raised an error.
+    """
+    with unit_code(), torch.no_grad():
         flat: Floats = torch.cat([p.flatten() for p in spec.network(seed).parameters()]).numpy()
     return flat
 
 
-def state_of(step: int, elapsed_s: float, arrays: Mapping[str, NDArray[np.generic]], judged: State) -> State:
-    """A state: iterations made, seconds taken, the arrays of `ARRAYS`, and what is remembered of the records."""
+def state_of(
+    step: int, elapsed_s: float, arrays: Mapping[str, NDArray[np.generic]], judged: State, buffers: State = NOTHING
+) -> State:
+    """A state: iterations made, seconds taken, the arrays of `ARRAYS`, what is remembered of the records, buffers."""
     return {
         "step": np.array([step], np.int64),
         "elapsed_s": np.array([elapsed_s], np.float64),
         **{name: arrays[name] for name in ARRAYS},
         **{JUDGED + name: value for name, value in judged.items()},
+        **{BUFFER + name: value for name, value in buffers.items()},
     }
+
+
+def buffers(network: nn.Module) -> State:
+    """The buffers of a network, by name."""
+    return {name: value.cpu().numpy().copy() for name, value in network.named_buffers()}
 
 
 def judged(state: State) -> State:

@@ -117,7 +117,7 @@ class Layer(nn.Module):
             f"{name}={value!r}"
             for name, parameter in inspect.signature(type(self)).parameters.items()
             if name not in ("in_features", "out_features", "device", "dtype")
-            and (value := getattr(self, name)) != parameter.default
+            and (value := getattr(self, name, parameter.default)) != parameter.default
         ]
         return ", ".join([f"in_features={self.in_features}", f"out_features={self.out_features}", *options])
 

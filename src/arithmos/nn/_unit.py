@@ -77,7 +77,7 @@ class Unit:
         module: the layer's class, called as `module(in_features, out_features, **options)`.
         name: how it is spelled in code, JSON and on the command line.
         label: how it is spelled in a printed table.
-        parts: what it is made of, or None for a unit with a part of its own, run by torch only.
+        parts: what it is made of, or None for a unit that only its forward describes, run by torch only.
         paper: key of the paper that introduced it.
         options: arguments of `module` that make this unit.
         version: changes when the same parameters and input give another output or start.

@@ -9,7 +9,8 @@ from ..._platform import cores
 from ...nn._parts import Parts
 from ...spec import Spec
 from ...tasks import DigitSequences
-from ..contract import NO_CONTROL, Control, Job, Run
+from ..contract import NO_CONTROL, Control, Failed, Job, Run
+from ..probe import finding
 from ..resume import guarded
 from .run import RunState
 
@@ -44,11 +45,13 @@ class CpuEngine:
         self.threads = threads or cores()
 
     def refuses(self, spec: Spec) -> str | None:
-        """Networks with a layer that has a part of its own, and those that read images."""
+        """Networks with a layer that has a part of its own or fails a trial, and those that read images."""
         if isinstance(spec.task, DigitSequences):
             return "it has no convolutions"
-        own = [layer.unit for layer, parts in zip(spec.model.layers, spec.parts, strict=True) if parts is None]
-        return f"it knows units by their parts, and {own[0]} has one of its own" if own else None
+        own = [layer.name for layer, parts in zip(spec.model.layers, spec.parts, strict=True) if parts is None]
+        if own:
+            return f"it knows units by their parts, and {own[0]} declares none"
+        return finding(spec).refused or None
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
         """Finished runs, in the order in which they finish."""
@@ -75,7 +78,9 @@ class CpuEngine:
         with ThreadPoolExecutor(1) as compiler, ThreadPoolExecutor(self.threads) as pool:
             # A kernel is compiled while the runs of those before it train.
             compiled = {
-                parts: compiler.submit(lambda first: RunState(*first, NO_CONTROL).compile(control.say), first)
+                parts: compiler.submit(
+                    lambda first: RunState(*first, NO_CONTROL, drawn=False).compile(control.say), first
+                )
                 for parts, first in kernels.items()
             }
             runs = ((job.spec, seed) for job in jobs for seed in job.seeds if control.wanted(job.spec, seed))
@@ -85,7 +90,11 @@ class CpuEngine:
                     # More than there are threads, so that none waits while the caller looks at a finished run.
                     while len(flying) < 2 * self.threads and (following := next(todo, None)) is not None:
                         spec, seed, kernel = following
-                        run = RunState(spec, seed, control)
+                        try:
+                            run = RunState(spec, seed, control)
+                        except Failed as error:
+                            control.failed(spec, (seed,), str(error))
+                            continue
                         kernel.result()
                         flying.add(run)
                         pool.submit(train, run)

@@ -22,13 +22,17 @@ class RunState:
         spec: of a network whose layers have parts.
         seed: its seed.
         control: knows whether it was suspended, and how much of its curve is kept.
+        drawn: the parameters start at their initial values, and not at 0.
+
+    Raises:
+        Failed: a unit raised an error when it was built.
     """
 
-    def __init__(self, spec: Spec, seed: int, control: Control) -> None:
+    def __init__(self, spec: Spec, seed: int, control: Control, *, drawn: bool = True) -> None:
         self.spec, self.seed = spec, seed
         self.program = program_of(spec)
         self.kernel = make_kernel(self.program)
-        start = initial(spec, seed)
+        start = initial(spec, seed) if drawn else np.zeros(sum(self.program.parameters.values()), np.float32)
         # A multiple of a register, so that Adam has no remainder; what is beyond the parameters stays 0.
         padded = -(-start.size // WIDTH) * WIDTH
         self._p, self._m, self._v = (aligned((padded,), np.float32, 0) for _ in range(3))

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ..._platform import cores
 from ...spec import Spec
 from ...tasks import DigitSequences, Task
-from ..contract import NO_CONTROL, Control, Job, Run, State, thresholds
+from ..contract import NO_CONTROL, Control, Failed, Job, Run, State, thresholds
+from ..probe import finding
 from ..resume import guarded
 from .device import Device, Gpu, Kernel, Memory
 from .group import Group
@@ -49,7 +50,9 @@ def refusal(spec: Spec, limits: Limits) -> str | None:
         return "it has no convolutions"
     for layer in spec.model.layers:
         if layer.parts is None:
-            return f"{layer.unit} has a part of its own, which has no kernel"
+            return f"it knows units by their parts, and {layer.name} declares none"
+    if why := finding(spec).refused:
+        return why
     try:
         make_plan(spec, limits)
     except ValueError as error:
@@ -82,6 +85,9 @@ class CudaEngine:
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
         """Finished runs, as they end."""
+        for job in jobs:
+            if (why := self.refuses(job.spec)) is not None:
+                raise ValueError(f"the cuda engine cannot run this: {why}")
         pool = ThreadPoolExecutor(max_workers=cores())
         try:
             for run in _Schedule(self, jobs, guarded(control), pool).run():
@@ -167,9 +173,13 @@ class _Schedule:
             source = ready.plan.source
             if source not in self._kernels:
                 self._kernels[source] = self.device.load(self._codes[source].result(), ready.plan)
-            self.live.append(
-                Group(self.device, ready.plan, self._kernels[source], ready.spec, states, self.control, self._keep)
-            )
+            kernel = self._kernels[source]
+            try:
+                group = Group(self.device, ready.plan, kernel, ready.spec, states, self.control, self._keep)
+            except Failed as error:
+                self.control.failed(ready.spec, tuple(states), str(error))
+                continue
+            self.live.append(group)
             started = True
         return started
 

@@ -7,7 +7,7 @@ from itertools import groupby
 import torch
 
 from ...spec import Spec
-from ..contract import Control, Job, Run, State
+from ..contract import Control, Failed, Job, Run, State
 from .reader import Convolution, grouped, unfolded
 from .stack import Stack
 
@@ -18,7 +18,7 @@ STACK = {"cpu": 1, "cuda": 160}
 def run(jobs: Sequence[Job], control: Control, device: torch.device, *, stack: int | None = None) -> Iterator[Run]:
     """Finished runs; those that differ in their model only, and were suspended at the same step, train together.
 
-    What has come furthest goes first.
+    What has come furthest goes first. A model with a user's unit has stacks of its own, and cannot disturb others.
 
     Args:
         jobs: of sequences of digits.
@@ -28,11 +28,12 @@ def run(jobs: Sequence[Job], control: Control, device: torch.device, *, stack: i
     """
     states = {(job.spec.id, seed): control.resume(job.spec, seed) for job in jobs for seed in job.seeds}
 
-    def together(run: tuple[Spec, int]) -> tuple[str, int]:
-        """What runs of one stack have in common: all but the model, and the step."""
+    def together(run: tuple[Spec, int]) -> tuple[str, int, str]:
+        """What runs of one stack have in common: all but the model if it is ours, and the step."""
         spec, seed = run
         state = states[spec.id, seed]
-        return dataclasses.replace(spec, model=jobs[0].spec.model).id, 1 if state is None else -int(state["step"][0])
+        step = 1 if state is None else -int(state["step"][0])
+        return dataclasses.replace(spec, model=jobs[0].spec.model).id, step, spec.id if spec.model.layers[0].own else ""
 
     runs = sorted(((job.spec, seed) for job in jobs for seed in job.seeds), key=together)  # models stay neighbours
     most = STACK[device.type] if stack is None else stack
@@ -42,8 +43,13 @@ def run(jobs: Sequence[Job], control: Control, device: torch.device, *, stack: i
             if control.stopped():
                 return
             wanted = [(spec, seed) for spec, seed in chosen[start : start + most] if control.wanted(spec, seed)]
-            if wanted:
+            if not wanted:
+                continue
+            try:
                 yield from _train(wanted, states, control, device)
+            except Failed as error:
+                for spec, group in groupby(wanted, key=lambda run: run[0]):
+                    control.failed(spec, tuple(seed for _, seed in group), str(error))
 
 
 def fastest(device: torch.device) -> Convolution:

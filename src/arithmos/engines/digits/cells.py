@@ -1,15 +1,15 @@
 """The cells of many runs at once: runs of one model are a group, and a group is stepped by one `vmap`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state, vmap
 
 from ...nn._parts import EPSILON, ExpLog, Leaf, Sum
 from ...spec import Spec
 from ...training import input_regularizer_add, input_regularizer_mul, sparsity_error, sparsity_loss
+from ..networks import Modules
 
 
 class _Cell(nn.Module):
@@ -41,7 +41,7 @@ class _Cell(nn.Module):
         seen: Tensor = self.cell.output(state)[..., 0]
         return seen
 
-    def run(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    def run(self, weight: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         """Outputs `[b, time]` for numbers `[b, time]`, and the regularizer of inputs.
 
         Its mean over sequences is weighted by `weight` `[b]`, whose sum is 1.
@@ -73,63 +73,49 @@ class _Cell(nn.Module):
         return sparsity_error(unit) if callable(getattr(unit, "weights", None)) else like.new_full((), torch.nan)
 
 
-class Cells:
+class Cells(Modules):
     """The cells of runs of one model.
 
     Args:
         spec: the model's.
+        seeds: one a run.
         cells: one a run, with the run's initial weights.
         device: where.
     """
 
-    def __init__(self, spec: Spec, cells: Sequence[nn.Module], device: torch.device) -> None:
-        self.spec, self.count = spec, len(cells)
-        stacked = stack_module_state(list(cells))[0] if any(True for _ in cells[0].parameters()) else {}
-        cell = cells[0].to(device)
-        self._cell = _Cell(cell, spec)
-        self.parameters = {name: value.detach().to(device).requires_grad_() for name, value in stacked.items()}
+    def __init__(self, spec: Spec, seeds: Sequence[int], cells: Sequence[nn.Module], device: torch.device) -> None:
+        super().__init__(cells, seeds, device)
+        cell = self.module
+        self._call = self.function(_Cell(cell, spec), "cell.")
         self.regularized = spec.model.schedule.strength > 0 and callable(getattr(_unit(cell), "sparsity", None))
         prefix = "unit." if _unit(cell) is not cell else ""
-        self.bounds = {prefix + name: limits for name, limits in getattr(_unit(cell), "bounds", dict)().items()}
-        self._like = torch.zeros(self.count, device=device)
-
-    def _call(self, name: str, *stacked: Tensor, shared: Sequence[Tensor] = ()) -> Any:
-        def call(parameters: Mapping[str, Tensor], *tensors: Tensor) -> Any:
-            named = {f"cell.{key}": value for key, value in parameters.items()}
-            return functional_call(self._cell, named, (name, *tensors))
-
-        axes = (0, *[0] * len(stacked), *[None] * len(shared))
-        return vmap(call, in_dims=axes, randomness="error")(self.parameters, *stacked, *shared)
+        limits: dict[str, tuple[float, float]] = getattr(_unit(cell), "bounds", dict)()
+        self.bounds = [(self.parameters[prefix + name], *ends) for name, ends in limits.items()]
+        self._like = torch.zeros(len(cells), device=device)
 
     def run(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Outputs `[s, b, time]` for numbers `[s, b, time]`, and the regularizer of inputs `[s]`."""
-        return cast(tuple[Tensor, Tensor], self._call("run", x, shared=(weight,)))
+        return cast(tuple[Tensor, Tensor], self._call((x,), "run", weight))
 
     def sparsity(self) -> Tensor:
         """The sparsity loss `[s]`."""
-        return cast(Tensor, self._call("sparsity", self._like))
+        return cast(Tensor, self._call((self._like,), "sparsity"))
 
     def error(self) -> Tensor:
         """The sparsity error `[s]`."""
-        return cast(Tensor, self._call("error", self._like))
+        return cast(Tensor, self._call((self._like,), "error"))
 
     def start(self, x: Tensor) -> Tensor:
         """States before the first of numbers `[s, b]`."""
-        return cast(Tensor, self._call("start", x))
+        return cast(Tensor, self._call((x,), "start"))
 
     def step(self, x: Tensor, state: Tensor) -> Tensor:
         """States after one more of numbers `[s, b]`."""
-        return cast(Tensor, self._call("step", x, state))
+        return cast(Tensor, self._call((x, state), "step"))
 
     def output(self, state: Tensor) -> Tensor:
         """What is seen `[s, b]` of states."""
-        return cast(Tensor, self._call("output", state))
-
-    @torch.no_grad()
-    def project(self) -> None:
-        """Puts the parameters back into their range."""
-        for name, (low, high) in self.bounds.items():
-            self.parameters[name].clamp_(low, high)
+        return cast(Tensor, self._call((state,), "output"))
 
 
 def _unit(cell: nn.Module) -> Any:

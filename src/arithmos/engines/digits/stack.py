@@ -5,7 +5,7 @@ and the host does not take part in an epoch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -18,7 +18,7 @@ from torch import Tensor
 from ...spec import Spec
 from ...tasks import DigitSequences
 from ...training import SparsitySchedule
-from ..contract import Control, Floats, Run, State
+from ..contract import Control, Failed, Floats, Run, State, unit_code
 from ..states import ARRAYS, judged, state_of
 from ..stopwatch import Stopwatch
 from .cells import Cells
@@ -67,7 +67,8 @@ class Stack:
         if not isinstance(spec.task, DigitSequences):
             raise TypeError(f"the task must be one of sequences of digits, got {type(spec.task).__name__}")
         self.task = spec.task
-        networks = [spec.network(seed) for spec, seed in runs]
+        with unit_code():
+            networks = [spec.network(seed) for spec, seed in runs]
         readers = [dict(network[0].named_parameters()) for network in networks]
         self.reader = {
             name: torch.stack([reader[name].detach() for reader in readers]).to(device).requires_grad_()
@@ -77,7 +78,8 @@ class Stack:
         for _, members in groupby(range(len(runs)), key=lambda run: runs[run][0].id):
             places = list(members)
             own = runs[places[0]][0]
-            cells = Cells(own, [networks[run][1] for run in places], device)
+            with unit_code():
+                cells = Cells(own, [runs[run][1] for run in places], [networks[run][1] for run in places], device)
             stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
             self.groups.append(Group(places[0], places[-1] + 1, cells, own.model.schedule, stream))
         adam = spec.optimizer
@@ -112,11 +114,16 @@ class Stack:
         spec, epoch = self.spec, self.training.iterations
         stopwatch = Stopwatch(self.control, spec, len(self.runs), step=self.step, elapsed_s=self.elapsed_s)
         while self.step <= spec.iterations:
-            if self.step % spec.evaluate_every == 0:
-                self.record()
-                if self.records.ended.all():
-                    break
-            self.advance(min(self._ahead(), spec.iterations + 1 - self.step))
+            try:
+                with unit_code():
+                    if self.step % spec.evaluate_every == 0:
+                        self.record()
+                        if self.records.ended.all():
+                            break
+                    self.advance(min(self._ahead(), spec.iterations + 1 - self.step))
+            except Failed:
+                stopwatch.end()
+                raise
             if self.step % epoch == 0 and self.device.type == "cuda":
                 torch.cuda.synchronize(self.device)
             elif self.device.type == "cuda":
@@ -227,10 +234,12 @@ class Stack:
 
     @torch.no_grad()
     def record(self) -> None:
-        """Evaluates all runs and remembers it."""
+        """Evaluates all runs, their cells in evaluation mode, and remembers it."""
         numbers = {name: self._read(chosen.images) for name, chosen in self.sets.items()}
         outputs = self._outputs(numbers["test"], self.sets["test"].labels)
-        with np.errstate(over="ignore"):  # an error beyond float32 is infinite
+        with ExitStack() as judging, np.errstate(over="ignore"):  # an error beyond float32 is infinite
+            for group in self.groups:
+                judging.enter_context(group.cells.judging(self.step))
             values = self._values(numbers).cpu().numpy().astype(np.float32)
             shown = outputs.cpu().numpy().astype(np.float32)
         self.records.observe(self.step, values, shown, self._cells(), self._broken())

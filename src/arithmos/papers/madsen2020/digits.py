@@ -5,8 +5,6 @@ that has one, and the NALU and the LSTM start at 0 in the product too. Whether a
 whose cell has nothing to learn.
 """
 
-import torch
-
 from ...spec import NO_SCHEDULE, InputRegularizer, Layer, Model, Spec
 from ...tasks import DigitSequences
 from ...training import SparsitySchedule
@@ -39,18 +37,6 @@ def own_cell(name: str | Model) -> Model:
         return name
     layer = Layer(name)
     return Model(name, (layer,), SPARSE, layer.label)
-
-
-def try_cell(model: Model) -> None:
-    """Fail now if some numbers do not go through the cell of a model."""
-    spec = problem(PRODUCT, model)
-    try:
-        shape = tuple(spec.network(0)[1](torch.ones(3, 2, 1)).shape)
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"unit {model.name!r} fails as the cell of 3 sequences of 2 numbers: {reason}") from error
-    if shape != (3, 2, 1):
-        raise ValueError(f"unit {model.name!r} must give a number for each of 3 sequences of 2, got shape {shape}")
 
 
 def problem(task: DigitSequences, model: Model) -> Spec:

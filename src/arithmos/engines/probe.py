@@ -1,0 +1,202 @@
+"""A trial of networks with a user's unit, before their first run: what the engines can do with them.
+
+A network makes a training step and an evaluation, twice in the same way, called alone and then stacked. What cannot be
+stacked is trained seed by seed; what fails alone, or does not do what its parts say, is refused.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..nn._described import close, misdescribed
+from ..spec import Spec
+from ..tasks import DigitSequences
+from .contract import Failed, unit_code
+from .networks import Modules, Networks
+
+if TYPE_CHECKING:
+    from .digits.cells import Cells
+
+M = TypeVar("M", bound=Modules)
+
+SEEDS = (0, 1)
+ROWS = 37
+"""Rows to evaluate; a batch has another number of them."""
+
+CPU = torch.device("cpu")
+
+_REASONS = {
+    "random operation": "it draws random numbers",
+    "data-dependent": "it branches on the values of its inputs or parameters",
+}
+"""What torch says of a network that it cannot stack, and what we say of it."""
+
+Results = dict[str, Tensor]
+"""Tensors with the run as their leading axis, by what they are."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of a trial.
+
+    Args:
+        refused: why the network cannot be run, in one line; empty if it can.
+        alone: why it cannot be stacked, so that its seeds are trained one by one; empty if it can.
+    """
+
+    refused: str = ""
+    alone: str = ""
+
+
+_found: dict[tuple[object, ...], Finding] = {}
+
+
+def finding(spec: Spec, device: torch.device = CPU) -> Finding:
+    """Try the network of a spec, once in a process. A network of our own units is not tried."""
+    if not any(layer.own for layer in spec.model.layers):
+        return Finding()
+    units = tuple((layer.name, layer.version, layer.options) for layer in spec.model.layers)
+    key = (units, spec.sizes, spec.batch_size, spec.model.schedule.strength > 0, type(spec.task), device)
+    if key not in _found:
+        _found[key] = examine(spec, device)
+    return _found[key]
+
+
+def examine(spec: Spec, device: torch.device = CPU) -> Finding:
+    """Try the network of a spec."""
+    try:
+        with unit_code():
+            _check_parts(spec)
+            if isinstance(spec.task, DigitSequences):
+                return _examine_cell(spec, device)
+            trials = [_repeated(Networks(spec, (seed,), device, stacked=False), _trained(spec)) for seed in SEEDS]
+    except Failed as error:
+        return Finding(refused=str(error))
+    if changed := trials[0][1]:
+        return Finding(alone=changed)
+    try:
+        with unit_code():
+            stacked = _trained(spec)(Networks(spec, SEEDS, device))
+    except Failed as error:
+        return Finding(alone=_reason(error))
+    for name, value in stacked.items():
+        if not close(value, torch.cat([results[name] for results, _ in trials])):
+            return Finding(alone=f"{name} differ when it is stacked")
+    return Finding()
+
+
+def _examine_cell(spec: Spec, device: torch.device) -> Finding:
+    """Try the cell of sequences, which can be run only if it can be stacked."""
+    from .digits.cells import Cells
+
+    try:
+        with unit_code():
+            cells = Cells(spec, SEEDS, [spec.network(seed)[1] for seed in SEEDS], device)
+            changed = _repeated(cells, _stepped)[1]
+    except Failed as error:
+        return Finding(refused=f"as a cell: {_reason(error)}")
+    return Finding(refused=f"as a cell it must be stacked, but {changed}" if changed else "")
+
+
+def _reason(error: Failed) -> str:
+    """Why a network cannot be stacked."""
+    known = [reason for text, reason in _REASONS.items() if text in str(error)]
+    return known[0] if known else f"torch.func cannot stack it: {error}"
+
+
+def _repeated(modules: M, once: Callable[[M], Results]) -> tuple[Results, str]:
+    """The results of a trial that gives the same when it is repeated, and what changes meanwhile, if anything does."""
+    if not any(value.requires_grad for value in modules.parameters.values()):
+        raise Failed("it has no parameters to train")
+    for name, value in modules.parameters.items():
+        if value.dtype != torch.float32:
+            raise Failed(f"its parameter {name} is {value.dtype}; it must be torch.float32")
+    before = {name: value.clone() for name, value in modules.buffers.items()}
+    results = once(modules)
+    changed = [name for name, value in modules.buffers.items() if not torch.equal(value, before[name])]
+    for name, value in modules.buffers.items():
+        value.copy_(before[name])
+    for name, value in once(modules).items():
+        exact = modules.device.type == "cpu"
+        if not (torch.equal(*_comparable(value, results[name])) if exact else close(value, results[name])):
+            raise Failed(
+                f"{name} differ when the same is computed again: it keeps state that is no buffer, or draws random "
+                "numbers from elsewhere than torch's own generator"
+            )
+    modules.project()
+    return results, f"it keeps running state, its buffer {changed[0]}" if changed else ""
+
+
+def _trained(spec: Spec) -> Callable[[Networks], Results]:
+    """A trial of networks: a training step without its update, and an evaluation."""
+    task, regularized = spec.observations, spec.model.schedule.strength > 0
+
+    def once(networks: Networks) -> Results:
+        pairs = [task.batch(seed, 0, spec.batch_size) for seed in networks.seeds]
+        x, t = (torch.from_numpy(np.stack(arrays)).to(networks.device) for arrays in zip(*pairs, strict=True))
+        rows = torch.from_numpy(task.test(networks.seeds[0])[0][:ROWS].copy()).to(networks.device)
+        with networks.training(0):
+            _check_output(networks.outputs((x,)), t.shape)
+            error, sparsity = networks.errors((x, t), regularized)
+            gradients = _gradients(networks, error, sparsity)
+        with networks.judging(0):
+            sparsity_error, gate, _ = networks.inspect((x,))
+            outputs = networks.outputs((rows,), shared=True)
+        _check_output(outputs, (len(x), len(rows), t.shape[2]))
+        shown = {"outputs in evaluation mode": outputs, "sparsity errors": sparsity_error, "gates": gate}
+        return {"training errors": error.detach(), **gradients, **shown}
+
+    return once
+
+
+def _stepped(cells: "Cells") -> Results:
+    """A trial of cells: a training step on short sequences, and an evaluation."""
+    x = torch.linspace(1, 9, len(cells.seeds) * 10, device=cells.device).view(-1, 5, 2)
+    with cells.training(0):
+        outputs, inputs = cells.run(x, x.new_full((5,), 0.2))
+        _check_output(outputs, x.shape)
+        error = outputs.square().mean((1, 2)) + inputs
+        gradients = _gradients(cells, error, cells.sparsity() if cells.regularized else torch.zeros_like(error))
+    with cells.judging(0):
+        state = cells.step(x[:, :, 0], cells.start(x[:, :, 0]))
+        shown = {"outputs in evaluation mode": cells.output(state), "sparsity errors": cells.error()}
+    _check_output(shown["outputs in evaluation mode"], x.shape[:2])
+    return {"training errors": error.detach(), **gradients, **shown}
+
+
+def _gradients(modules: Modules, error: Tensor, sparsity: Tensor) -> Results:
+    if not error.requires_grad:
+        raise Failed("its output does not depend on any parameter")
+    for value in modules.parameters.values():
+        value.grad = None
+    (error + sparsity).sum().backward()  # type: ignore[no-untyped-call]
+    found = {name: torch.zeros_like(v) if v.grad is None else v.grad for name, v in modules.parameters.items()}
+    return {f"gradients of {name}": value if modules.stacked else value[None] for name, value in found.items()}
+
+
+def _check_output(output: object, shape: Sequence[int]) -> None:
+    if not isinstance(output, Tensor):
+        raise Failed(f"its output is a {type(output).__name__}; it must be a tensor")
+    if output.shape != tuple(shape):
+        raise Failed(f"its output has the shape {tuple(output.shape[1:])}; it must be {tuple(shape[1:])}")
+    if not output.is_floating_point():
+        raise Failed(f"its output is {output.dtype}; it must be floating-point")
+
+
+def _check_parts(spec: Spec) -> None:
+    """Compare users' layers with the parts that they declare, which is all that the fused engines know of them."""
+    network = spec.network(SEEDS[0])
+    layers = [getattr(network[1], "unit", network[1])] if isinstance(spec.task, DigitSequences) else network
+    for layer, built, parts, sizes in zip(spec.model.layers, layers, spec.parts, pairwise(spec.sizes), strict=True):
+        if layer.own and parts is not None and (why := misdescribed(built, parts, *sizes)):
+            raise Failed(f"{layer.name} is not what its parts say: {why}; correct them, or set parts = None")
+
+
+def _comparable(*tensors: Tensor) -> Iterator[Tensor]:
+    """Tensors in which NaN is equal to NaN."""
+    return (torch.stack([value.nan_to_num(), value.isnan().to(value)]) for value in tensors)

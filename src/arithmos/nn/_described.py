@@ -1,0 +1,138 @@
+"""What the parts of a unit say of its layer, written in torch: shapes of the parameters, output, range, regularizer."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from ._aggregate import exp_log, linear
+from ._gate import gate, mix
+from ._init import Init
+from ._layer import sparsity
+from ._parts import Clamp, ExpLog, Leaf, Parts, Sigmoid, Sum, TanhSigmoid
+from ._product import product
+from .nac_add import nac_weight
+
+Shape = tuple[int, ...]
+
+
+def leaves(parts: Parts) -> list[Leaf]:
+    """The leaves that have parameters of their own."""
+    return [parts] if isinstance(parts, Leaf) else [parts.add] if parts.shared else [parts.add, parts.mul]
+
+
+def shapes(parts: Parts, in_features: int, out_features: int) -> list[Shape]:
+    """Shapes of the parameters, in the order of `module.parameters()`."""
+    matrix = (out_features, in_features)
+    own = [shape for leaf in leaves(parts) for shape in _shapes(leaf, matrix)]
+    return own if isinstance(parts, Leaf) else [*own, matrix]
+
+
+def inits(parts: Parts) -> list[Init]:
+    """How the matrices start, in the order of `module.parameters()`."""
+    own = [leaf.init for leaf in leaves(parts) for shape in _shapes(leaf, (1, 1)) if len(shape) == 2]
+    return own if isinstance(parts, Leaf) else [*own, parts.init]
+
+
+def bounds(parts: Parts) -> list[tuple[float, float]]:
+    """Ranges that parameters are put back into after every step."""
+    clamps = [leaf.map for leaf in leaves(parts) if isinstance(leaf.map, Clamp)]
+    return [(clamp.low, clamp.high) for clamp in clamps if clamp.project]
+
+
+def regularizer(parts: Parts, parameters: Sequence[Tensor]) -> Tensor:
+    """The sparsity loss."""
+    total, place = torch.zeros(()), 0
+    for leaf in leaves(parts):
+        if leaf.sparsity != "none":
+            total = total + sparsity(parameters[place], signed=leaf.sparsity == "signed")
+        place += _count(leaf)
+    return total
+
+
+def evaluate(parts: Parts, parameters: Sequence[Tensor], x: Tensor) -> Tensor:
+    """The output."""
+    if isinstance(parts, Leaf):
+        return _leaf(parts, parameters, x)
+    count = _count(parts.add)
+    add, mul = parameters[:count], parameters[:count] if parts.shared else parameters[count:-1]
+    return mix(gate(x, parameters[-1]), _leaf(parts.add, add, x), _leaf(parts.mul, mul, x))
+
+
+def misdescribed(layer: nn.Module, parts: Parts, in_features: int, out_features: int) -> str:
+    """Say in what a layer is not what its parts say; empty if it is.
+
+    Output, gradients and regularizer are compared at the layer's parameters and at others, in training and in
+    evaluation mode.
+
+    Args:
+        layer: the layer; its parameters change.
+        parts: the parts that it declares.
+        in_features: size of its input.
+        out_features: size of its output.
+    """
+    parameters = list(layer.parameters())
+    if [tuple(p.shape) for p in parameters] != shapes(parts, in_features, out_features):
+        return "its parameters have other shapes"
+    own: dict[str, tuple[float, float]] = getattr(layer, "bounds", dict)()
+    if list(own.values()) != bounds(parts):
+        return "its bounds() are others"
+    generator = torch.Generator().manual_seed(0)
+    x = torch.empty(16, in_features).uniform_(-3, 3, generator=generator)
+    for drawn in (False, True):
+        if drawn:
+            with torch.no_grad():
+                for parameter in parameters:
+                    parameter.uniform_(-1, 1, generator=generator)
+                for name, (low, high) in own.items():
+                    layer.get_parameter(name).clamp_(low, high)
+        for mode in ("training", "evaluation"):
+            layer.train(mode == "training").zero_grad()
+            twins = [parameter.detach().clone().requires_grad_() for parameter in parameters]
+            found, expected = layer(x), evaluate(parts, twins, x)
+            if not close(found, expected):
+                return f"its output is another in {mode} mode"
+            for loss in (found, expected):
+                loss.sum().backward()
+            if not all(close(_gradient(a), _gradient(b)) for a, b in zip(parameters, twins, strict=True)):
+                return f"its gradients are others in {mode} mode"
+        sparsity_loss = getattr(layer, "sparsity", lambda: x.new_zeros(()))()
+        if not close(sparsity_loss, regularizer(parts, parameters)):
+            return "its sparsity() is another"
+    return ""
+
+
+def _gradient(parameter: Tensor) -> Tensor:
+    return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+
+
+def close(found: Tensor, expected: Tensor) -> bool:
+    """Whether two tensors are equal to rounding, as measured by the largest of their elements."""
+    if found.shape != expected.shape:
+        return False
+    scale = float(expected.detach().nan_to_num(0.0, 0.0, 0.0).abs().max()) if expected.numel() else 0.0
+    return torch.allclose(found, expected.to(found), rtol=1e-4, atol=1e-4 * scale, equal_nan=True)
+
+
+def _shapes(leaf: Leaf, matrix: Shape) -> list[Shape]:
+    matrices = 2 if isinstance(leaf.map, TanhSigmoid) else 1
+    return [matrix] * matrices + ([matrix[:1]] if leaf.bias else [])
+
+
+def _count(leaf: Leaf) -> int:
+    return len(_shapes(leaf, (1, 1)))
+
+
+def _leaf(leaf: Leaf, parameters: Sequence[Tensor], x: Tensor) -> Tensor:
+    weight = parameters[0]
+    if isinstance(leaf.map, TanhSigmoid):
+        weight = nac_weight(parameters[0], parameters[1])
+    elif isinstance(leaf.map, Sigmoid):
+        weight = weight.sigmoid()
+    elif isinstance(leaf.map, Clamp) and leaf.map.clip:
+        weight = weight.clamp(leaf.map.low, leaf.map.high)
+    if isinstance(leaf.aggregation, Sum):
+        z = linear(x, weight, parameters[-1] if leaf.bias else None)
+    else:
+        z = exp_log(x, weight) if isinstance(leaf.aggregation, ExpLog) else product(x, weight)
+    return z if leaf.activation == "none" else z.clamp(0, 6) if leaf.activation == "relu6" else z.relu()
