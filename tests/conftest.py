@@ -1,10 +1,11 @@
 """Shapes in the annotations of `arithmos.nn` are checked in all tests, where jaxtyping is installed; none is timed."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 try:
     import beartype  # noqa: F401
@@ -32,6 +33,13 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="write the golden files instead of comparing with them")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Doctests are in the package only: of a test file that cannot be imported they would make a skipped one."""
+    found = yield
+    return [collector for collector in found if not isinstance(collector, DoctestModule)]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -18,9 +18,9 @@ INIT = '''
 
 from pathlib import Path
 
-from arithmos.papers import Claim, Finding, Paper
+from arithmos.papers import COMPARISONS, Claim, Finding, Paper
 
-from .experiments import EXPERIMENTS, at_best
+from .experiments import EXPERIMENTS, at_best, slowest
 
 paper = Paper(
     key="toy2026",
@@ -38,15 +38,17 @@ paper = Paper(
         ),
     ),
     findings=(Finding("products", "Few seeds were run."),),
+    comparisons={**COMPARISONS, "slowest": slowest},
     introduction="What a toy can do.",
 )
 '''
 MODULE = """
 from pathlib import Path
 
-from arithmos.papers import Experiment, Published
+from arithmos.papers import Compared, Experiment, Published
 from arithmos.papers.evidence import Outcome
 from arithmos.spec import MODELS, Spec
+from arithmos.statistics import Interval
 from arithmos.tasks import Arithmetic
 
 TASK = Arithmetic(operation="mul", input_size=4, fixed=((0, 2), (1, 3)))
@@ -73,11 +75,17 @@ EXPERIMENTS = (
 )
 
 
+def slowest(cell, printed, published, iterations):
+    # The latest solved-at step, which no other paper prints.
+    latest = max(cell.solved_at, default=float("nan"))
+    return Compared(Interval(latest), 1.0, note=f"of {published.name}", power=lambda times, level: 1.0)
+
+
 def at_best(cases):
     case = cases("products", "NMU", "mul")
     return Outcome(case.runs.k > 0, case.rate)
 """
-CSV = "operation,model,n,k\nmul,NAU,3,0\nmul,NMU,3,3\n"
+CSV = "operation,model,n,k,slowest\nmul,NAU,3,0,\nmul,NMU,3,3,100\n"
 
 
 @pytest.fixture
@@ -111,7 +119,9 @@ def test_every_verb_shows_it(folder):
     assert len(re.findall(r"^ +published +3 ", table, re.MULTILINE)) == 2
     verdicts = arithmos("verdict", *own)
     assert "A workshop, 2026" in verdicts
-    assert "Few seeds were run." in arithmos("verdict", "products", *own)
+    numbers = arithmos("verdict", "products", *own)
+    assert "Few seeds were run." in numbers
+    assert re.search(r"NMU +Slowest +1\.0·10² .* agrees +of products", numbers), numbers
     claims = arithmos("claims", *own)
     assert "multiplies" in claims
     assert "ten-parameters" not in claims

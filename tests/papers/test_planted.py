@@ -11,7 +11,7 @@ from arithmos.judging.cells import Cells, Judged, judged
 from arithmos.papers import EXPERIMENTS
 from arithmos.papers.madsen2020.estimators import COMPARISONS, GATE_BINS
 from arithmos.papers.power import POINTS, POWER
-from arithmos.papers.verdicts import SCALES, verdicts_of
+from arithmos.papers.verdicts import scale_of, verdicts_of
 from arithmos.report import verdicts
 from arithmos.store import Store
 
@@ -39,7 +39,7 @@ class Number:
 
     def found(self, cell):
         """Whether it would differ if our runs were others, and all other numbers as they are."""
-        compared = COMPARISONS[self.measure](cell, self.printed, self.experiment.published.name, self.iterations)
+        compared = COMPARISONS[self.measure](cell, self.printed, self.experiment.published, self.iterations)
         return compared.p <= self.row["level"]
 
 
@@ -67,7 +67,7 @@ def agreeing(cells):
 
 def planted(number, difference, rng):
     """Our runs so many times as late, or as dense, or solved more and less often than print says by as much."""
-    cell, scale = number.cell, SCALES[number.measure]
+    cell, scale = number.cell, scale_of(number.measure)
     if scale is POINTS:
         rate = number.printed["k"] / runs_behind(number)
         rate = rate if number.measure == "success_rate" else number.printed[number.measure]
@@ -103,11 +103,11 @@ def shares_found(numbers, difference):
 
 def check(numbers):
     """Differences of 50 points, or twofold ones, are found; so are the smallest ones that are said to be."""
-    stated, _ = shares_found(numbers, lambda number: SCALES[number.measure].limit)
+    stated, _ = shares_found(numbers, lambda number: scale_of(number.measure).limit)
     assert min(stated.values()) >= POWER, stated
     smallest, every = shares_found(numbers, lambda number: number.row["finds"])
     assert float(np.mean(np.concatenate([*every.values()]))) >= POWER, smallest
-    nothing, _ = shares_found(numbers, lambda number: 0.0 if SCALES[number.measure] is POINTS else 1.0)
+    nothing, _ = shares_found(numbers, lambda number: 0.0 if scale_of(number.measure) is POINTS else 1.0)
     assert max(nothing.values()) < 0.05, nothing
     return stated
 
@@ -140,7 +140,7 @@ def test_planted_differences_change_the_verdict(cells, agreeing):
 
 def test_numbers_that_are_twofold_apart_do_not_agree(agreeing):
     """Of what 0.1 called agreement, 131 means and errors were more than twofold apart."""
-    numbers = [number.row for number in agreeing if SCALES[number.measure] is not POINTS]
+    numbers = [number.row for number in agreeing if scale_of(number.measure) is not POINTS]
     apart = [(row["published"], row["ours"]) for row in numbers]
     assert max(max(ours / theirs, theirs / ours) for theirs, ours in apart) < 2
 

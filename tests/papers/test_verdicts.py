@@ -12,7 +12,7 @@ from arithmos.judging.cells import Cells, Judged
 from arithmos.papers import EXPERIMENTS, Finding
 from arithmos.papers.madsen2020.experiments import printed
 from arithmos.papers.power import POWER
-from arithmos.papers.verdicts import COLUMNS, SCALES, WORDS, matrix, verdicts_of
+from arithmos.papers.verdicts import COLUMNS, WORDS, matrix, scale_of, verdicts_of
 from arithmos.report import render_verdicts, verdicts
 from arithmos.report.tables.grid import FORMATS
 from arithmos.report.tables.verdicts import written
@@ -76,7 +76,7 @@ def test_a_number_agrees_only_if_the_test_could_have_failed(judge):
     tested = frame[frame["p"].notna()]
     assert (tested[tested["verdict"] == "agrees"]["power"] >= POWER).all()
     assert (tested[tested["verdict"] == "cannot tell"]["power"] < POWER).all()
-    scale = tested["measure"].map({name: scale.limit for name, scale in SCALES.items()})
+    scale = tested["measure"].map(lambda measure: scale_of(measure).limit)
     assert ((tested["finds"] <= scale) == (tested["verdict"] == "agrees")).all()
     one = tested.set_index(["model", "measure"])["verdict"]
     assert (one["NACMul", "solved_at_mean"], one["NMU", "solved_at_mean"]) == ("cannot tell", "agrees")

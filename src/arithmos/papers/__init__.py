@@ -4,6 +4,8 @@ from .catalogue import CLAIMS as CLAIMS
 from .catalogue import EXPERIMENTS as EXPERIMENTS
 from .catalogue import FIGURES as FIGURES
 from .catalogue import PAPERS as PAPERS
+from .comparison import COMPARISONS as COMPARISONS
+from .comparison import Compared as Compared
 from .evidence import Claim as Claim
 from .experiment import Experiment as Experiment
 from .files import SUFFIX as SUFFIX

@@ -4,10 +4,12 @@ import dataclasses
 import hashlib
 import importlib.util
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import _checks
+from .comparison import COMPARISONS, Comparison
 from .evidence import Claim
 from .experiment import Experiment
 from .finding import Finding
@@ -26,6 +28,7 @@ class Paper:
         surfaces: its figures without runs.
         claims: what it says its experiments show.
         findings: what was found out about its numbers.
+        comparisons: how each published measure is compared with ours, by the estimator that it was made with.
         introduction: what its page says first.
     """
 
@@ -36,6 +39,7 @@ class Paper:
     surfaces: tuple[Surface, ...] = ()
     claims: tuple[Claim, ...] = ()
     findings: tuple[Finding, ...] = ()
+    comparisons: Mapping[str, Comparison] = field(default_factory=lambda: COMPARISONS)
     introduction: str = ""
 
     def __post_init__(self) -> None:

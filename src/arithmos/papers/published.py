@@ -24,10 +24,12 @@ class Published:
     Args:
         path: CSV file of the cells.
         gates: CSV file of where gates end: `operation`, `model`, `solved`, `gate` and `count`.
+        stated: runs behind each number, as the paper states; those of the file by default.
     """
 
     path: Path
     gates: Path | None = None
+    stated: int | None = None
 
     @property
     def name(self) -> str:

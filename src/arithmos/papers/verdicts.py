@@ -1,8 +1,9 @@
 """A verdict on every published number: does it agree with what the stored runs say?
 
-How each number is compared is said in `compare`. Of the tests of one measure in one experiment Benjamini and Hochberg's
-procedure picks those that differ, so that of these at most 5 %, on average, differ by chance. Success rates of 0 % in
-print are a measure of their own there: agreeing to fail is cheap, and would make it cheaper to agree elsewhere.
+How each number is compared is said in `comparison`. Of the tests of one measure in one experiment Benjamini and
+Hochberg's procedure picks those that differ, so that of these at most 5 %, on average, differ by chance. Success rates
+of 0 % in print are a measure of their own there: agreeing to fail is cheap, and would make it cheaper to agree
+elsewhere.
 
 A number agrees only if the test could have failed: had the published runs differed from ours by 50 points, or twofold,
 it would have been found with a chance of 80 % at least, at the level that the procedure leaves to this number.
@@ -20,8 +21,7 @@ from .. import statistics
 from ..judging.cells import Cells, Criterion, Judged, judged
 from ..store import Store
 from . import EXPERIMENTS, PAPERS, Experiment
-from .madsen2020.estimators import COMPARISONS, Compared, Printed
-from .madsen2020.faults import SEEDS_OF_FIGURES, fault
+from .comparison import Compared, Printed
 from .power import POINTS, POWER, TIMES, Scale
 
 Verdict = Literal["agrees", "differs", "cannot tell", "too few runs", "not run"]
@@ -29,8 +29,6 @@ WORDS: tuple[Verdict, ...] = get_args(Verdict)
 
 RATE = 0.05
 """False discovery rate among the numbers of one measure and experiment that differ."""
-
-SCALES = {name: POINTS if name.startswith(("success", "gate")) else TIMES for name in COMPARISONS}
 
 COLUMNS = [
     *["paper", "experiment", "operation", "model", "label", "at", "measure"],
@@ -86,7 +84,7 @@ def _verdicts(cells: Cells, experiment: Experiment) -> list[dict[str, Any]]:
         p = [row["p"] for row, _ in family]
         differs, levels = statistics.benjamini_hochberg(p, RATE), statistics.single_levels(p, RATE)
         for (row, compared), differing, level in zip(family, differs, levels, strict=True):
-            power, finds = _power(compared, SCALES[measure], float(level))
+            power, finds = _power(compared, scale_of(measure), float(level))
             verdict: Verdict = "differs" if differing else "agrees" if power >= POWER else "cannot tell"
             row |= {"level": float(level), "power": power, "finds": finds, "verdict": verdict}
     return [row for row, _ in made]
@@ -107,25 +105,35 @@ def _power(compared: Compared, scale: Scale, level: float) -> tuple[float, float
 
 def _rows(cells: Cells, experiment: Experiment) -> Iterator[tuple[dict[str, Any], Compared]]:
     """The published numbers of an experiment; those that can be tested agree until all tests are seen together."""
-    name = "" if experiment.published is None else experiment.published.name
+    published = experiment.published
+    if published is None:
+        return
     for spec, at, cell in cells.of(experiment):
         names, row = experiment.describe(spec, at), experiment.printed(spec, at)
         about = {"paper": experiment.paper, "experiment": experiment.name, "at": at, "criterion": cells.criterion}
         about |= {name: names[name] for name in ("operation", "model", "label")}
         about |= {"n": cell.n, "k": cell.k, "engine": cell.engine}
-        for measure, compare in COMPARISONS.items():
+        for measure, compare in PAPERS[experiment.paper].comparisons.items():
             if not math.isnan(row.get(measure, math.nan)):
-                compared = compare(cell, row, name, spec.iterations)
-                yield _row(about | {"measure": measure}, cell, row, compared, experiment, name), compared
+                compared = compare(cell, row, published, spec.iterations)
+                needed = min(row["n"], published.stated or row["n"])
+                yield _row(about | {"measure": measure}, cell, row, compared, needed), compared
 
 
-def _row(
-    about: Row, cell: Judged, printed: Printed, compared: Compared, experiment: Experiment, name: str
-) -> dict[str, Any]:
+def is_rate(measure: str) -> bool:
+    """Whether a measure is a share of runs."""
+    return measure.endswith("_rate") or measure.startswith("gate_")
+
+
+def scale_of(measure: str) -> Scale:
+    """Return how a difference of a measure is measured."""
+    return POINTS if is_rate(measure) else TIMES
+
+
+def _row(about: Row, cell: Judged, printed: Printed, compared: Compared, needed: int) -> dict[str, Any]:
     measure, n = about["measure"], printed["n"]
     low, high = (printed.get(f"{measure}_{side}", math.nan) for side in ("low", "high"))
-    ours, verdict = compared.ours, _verdict(cell, min(n, SEEDS_OF_FIGURES) if experiment.axis else n, compared)
-    notes = fault(name, measure, printed), compared.note if cell.n else ""
+    ours, verdict = compared.ours, _verdict(cell, needed, compared)
     return {
         **about,
         **{"published": printed[measure], "published_low": low, "published_high": high},
@@ -133,8 +141,8 @@ def _row(
         **{"ours": ours.estimate, "ours_low": ours.low, "ours_high": ours.high},
         **{"p": compared.p if verdict == "agrees" else math.nan, "verdict": verdict},
         "zero": measure == "success_rate" and printed["k"] == 0,
-        "note": "; ".join(note for note in notes if note),
-        "finding": " ".join(found.sentences for found in PAPERS[experiment.paper].findings if found.concerns(about)),
+        "note": compared.note,
+        "finding": " ".join(found.sentences for found in PAPERS[about["paper"]].findings if found.concerns(about)),
     }
 
 

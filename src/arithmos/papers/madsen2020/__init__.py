@@ -6,6 +6,7 @@ from ..finding import read_findings
 from ..paper import Paper
 from . import as_written, digits, experiments
 from .claims import CLAIMS
+from .estimators import COMPARISONS
 from .surfaces import SURFACES
 
 paper = Paper(
@@ -15,6 +16,7 @@ paper = Paper(
     experiments=(*experiments.CONTENTS, *digits.CONTENTS, *as_written.CONTENTS),
     surfaces=SURFACES,
     claims=CLAIMS,
+    comparisons=COMPARISONS,
     findings=read_findings(Path(__file__).with_name("findings.toml")),
     introduction="Published numbers come from the authors' program, so that is what is run here, also where the text "
     "of the paper says otherwise.",

@@ -19,6 +19,7 @@ SUM = DigitSequences(
 )
 BATCH = 64
 EPOCHS = 1001
+SEEDS = 10
 EVERY = 5
 """Epochs between two records."""
 
@@ -96,43 +97,43 @@ CONTENTS = [
         item="Figure: sequential MNIST, product",
         title="Products of handwritten digits, longer than those trained on",
         specs=tuple(problem(PRODUCT, model) for model in multipliers(1.0)),
-        seeds=10,
+        seeds=SEEDS,
         axis="test_length",
-        published=printed("figure_mnist_product"),
+        published=printed("figure_mnist_product", stated=SEEDS),
     ),
     Experiment(
         name="mnist-product-no-rz",
         item="Figure: sequential MNIST, product without R_z (appendix)",
         title="Products of handwritten digits, inputs not regularized",
         specs=tuple(problem(PRODUCT, model) for model in multipliers(0.0)),
-        seeds=10,
+        seeds=SEEDS,
         axis="test_length",
-        published=printed("figure_mnist_product_no_Rz"),
+        published=printed("figure_mnist_product_no_Rz", stated=SEEDS),
     ),
     Experiment(
         name="mnist-sum",
         item="Figure: sequential MNIST, sum (appendix)",
         title="Sums of handwritten digits, longer than those trained on",
         specs=tuple(problem(SUM, model) for model in adders(1.0)),
-        seeds=10,
+        seeds=SEEDS,
         axis="test_length",
-        published=printed("figure_mnist_sum"),
+        published=printed("figure_mnist_sum", stated=SEEDS),
     ),
     Experiment(
         name="mnist-sum-no-rz",
         item="Figure: sequential MNIST, sum without R_z (appendix)",
         title="Sums of handwritten digits, inputs of the NAU not regularized",
         specs=tuple(problem(SUM, model) for model in adders(0.0)),
-        seeds=10,
+        seeds=SEEDS,
         axis="test_length",
-        published=printed("figure_mnist_sum_no_Rz"),
+        published=printed("figure_mnist_sum_no_Rz", stated=SEEDS),
     ),
     Experiment(
         name="mnist-reference",
         item="Sequential MNIST, thresholds",
         title="Handwritten digits before a cell that multiplies or adds without error",
         specs=tuple(problem(task, REFERENCES[task.operation]) for task in (PRODUCT, SUM)),
-        seeds=10,
+        seeds=SEEDS,
         axis="test_length",
     ),
     Experiment(
@@ -145,6 +146,6 @@ CONTENTS = [
             *sides(SUM, "NAU", "NAU", sparse=True),
             *sides(SUM, "NACAdd", "NAC₊", sparse=False),
         ),
-        seeds=10,
+        seeds=SEEDS,
     ),
 ]

@@ -40,10 +40,19 @@ HIDDEN = range(2, 11)
 STRENGTHS = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0]
 
 
-def printed(name: str, gates: str = "") -> Published:
+SEEDS_OF_FIGURES = 50
+"""Seeds behind a point of a figure, as stated; a point with more runs has second logs of some of them."""
+
+
+def printed(name: str, *, gates: str = "", stated: int | None = None) -> Published:
     """Return the published values of a table or figure, by the names of their files."""
     folder = Path(__file__).with_name("published")
-    return Published(folder / f"{name}.csv", folder / f"{gates}.csv" if gates else None)
+    return Published(folder / f"{name}.csv", folder / f"{gates}.csv" if gates else None, stated)
+
+
+def drawn(name: str) -> Published:
+    """Return the published values of a figure."""
+    return printed(name, stated=SEEDS_OF_FIGURES)
 
 
 def _task(operation: Operation) -> Arithmetic:
@@ -85,7 +94,7 @@ def _strengths(name: str, operation: Operation, model: str, symbol: str) -> Expe
         ),
         seeds=50,
         axis="strength",
-        published=printed(f"figure_{name.replace('-', '_')}"),
+        published=drawn(f"figure_{name.replace('-', '_')}"),
     )
 
 
@@ -113,7 +122,7 @@ CONTENTS = [
         specs=tuple(Spec(task=MULTIPLY, model=model, hidden_size=hidden) for model in MULTIPLIERS for hidden in HIDDEN),
         seeds=50,
         axis="hidden_size",
-        published=printed("figure_hidden_size"),
+        published=drawn("figure_hidden_size"),
     ),
     Experiment(
         name="input-range",
@@ -126,7 +135,7 @@ CONTENTS = [
         ),
         seeds=50,
         axis="interpolation",
-        published=printed("figure_input_range"),
+        published=drawn("figure_input_range"),
     ),
     Experiment(
         name="ablation",
@@ -135,7 +144,7 @@ CONTENTS = [
         specs=tuple(Spec(task=MULTIPLY, model=model, hidden_size=hidden) for model in ABLATIONS for hidden in HIDDEN),
         seeds=50,
         axis="hidden_size",
-        published=printed("figure_ablation_hidden_size"),
+        published=drawn("figure_ablation_hidden_size"),
     ),
     Experiment(
         name="input-size",
@@ -148,7 +157,7 @@ CONTENTS = [
         ),
         seeds=50,
         axis="input_size",
-        published=printed("figure_input_size"),
+        published=drawn("figure_input_size"),
     ),
     Experiment(
         name="overlap",
@@ -161,7 +170,7 @@ CONTENTS = [
         ),
         seeds=50,
         axis="overlap_ratio",
-        published=printed("figure_overlap_ratio"),
+        published=drawn("figure_overlap_ratio"),
     ),
     Experiment(
         name="subset",
@@ -174,7 +183,7 @@ CONTENTS = [
         ),
         seeds=50,
         axis="subset_ratio",
-        published=printed("figure_subset_ratio"),
+        published=drawn("figure_subset_ratio"),
     ),
     Experiment(
         name="gate",

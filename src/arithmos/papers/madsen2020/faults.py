@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-SEEDS_OF_FIGURES = 50
-"""Seeds behind a point of a figure, as stated; a point with more runs has second logs of some of them."""
+from ..published import Published
 
 RESOLUTION: Mapping[str, tuple[float, float]] = {
     "figure_hidden_size": (210, 1e-5),
@@ -34,23 +33,24 @@ _SMALLEST_HALF = 1.78e-5
 """Halved sparsity errors are above this: the fit that halves gave no standard error below."""
 
 
-def error(name: str, measure: str, value: float) -> float:
+def error(published: Published, measure: str, value: float) -> float:
     """How far a published number may be from what the released code computed.
 
     Tables round to two digits. Points of figures are read to twice the half grid of the drawing; a sparsity error
     below two and a half of it is written as 0.
 
     Args:
-        name: of the table or figure.
+        published: the table or figure.
         measure: "solved_at_median", "solved_at_mean" or "sparsity_mean".
         value: the number.
 
     Example:
-        >>> error("table_static", "solved_at_median", 2.8e6), error("figure_hidden_size", "sparsity_mean", 0.1)
+        >>> table, figure = Published(Path("table_static.csv")), Published(Path("figure_hidden_size.csv"))
+        >>> error(table, "solved_at_median", 2.8e6), error(figure, "sparsity_mean", 0.1)
         (50000.0, 2e-05)
     """
-    if name in RESOLUTION:
-        half_grid = RESOLUTION[name][measure == "sparsity_mean"]
+    if published.name in RESOLUTION:
+        half_grid = RESOLUTION[published.name][measure == "sparsity_mean"]
         read = 2.5 * half_grid if value == 0 else 2 * half_grid
     else:
         read = 0.5 * 10.0 ** (math.floor(math.log10(value)) - 1)
@@ -74,26 +74,26 @@ def readings(value: float, k: int, away: float = 0.0) -> tuple[bool, ...]:
     return (True,) if value - away > 2 * _SMALLEST_HALF else (True, False)
 
 
-def fault(name: str, measure: str, row: Mapping[str, Any]) -> str:
+def fault(published: Published, measure: str, row: Mapping[str, Any]) -> str:
     """What is known to be wrong with one published number, in a line; empty if it is what its name says.
 
     That no mean is a sample mean, and that sparsity errors above 3.6·10⁻⁵ are halved, goes for all of them and is not
     repeated.
 
     Args:
-        name: of the table or figure.
+        published: the table or figure.
         measure: which number of the cell.
         row: the cell or point, as `load` has it.
     """
     k, n, value = int(row["k"]), int(row["n"]), row[measure]
-    figure, digits = name in RESOLUTION, "mnist" in name  # of digits there are ten runs, as stated
+    figure, stated = published.name in RESOLUTION, published.stated
     faults = []
-    if measure == "success_rate" and figure and not digits and n < SEEDS_OF_FIGURES:
-        faults.append(f"{n} runs of {SEEDS_OF_FIGURES} stated")
-    if measure == "success_rate" and figure and n > SEEDS_OF_FIGURES:
-        better = f", left out: {k}/{SEEDS_OF_FIGURES}" if k <= SEEDS_OF_FIGURES else ""
-        faults.append(f"{n - SEEDS_OF_FIGURES} second logs of the same seeds{better}")
-    if measure == "solved_at_mean" and name in OUT_OF_ORDER:
+    if measure == "success_rate" and stated is not None and n < stated:
+        faults.append(f"{n} runs of {stated} stated")
+    if measure == "success_rate" and stated is not None and n > stated:
+        better = f", left out: {k}/{stated}" if k <= stated else ""
+        faults.append(f"{n - stated} second logs of the same seeds{better}")
+    if measure == "solved_at_mean" and published.name in OUT_OF_ORDER:
         faults.append("rows of some runs were out of order")
     if measure in ("solved_at_mean", "sparsity_mean"):
         if k == 1:
@@ -103,7 +103,7 @@ def fault(name: str, measure: str, row: Mapping[str, Any]) -> str:
     if measure == "sparsity_mean":
         if value == 0:
             faults.append("below the grid of the drawing")
-        elif k > 1 and len(readings(value, k, error(name, measure, value))) > 1:
+        elif k > 1 and len(readings(value, k, error(published, measure, value))) > 1:
             faults.append("a mean or half of one")
         elif k > 1 and value > 0.25:
             faults.append("a whole mean, unlike its neighbours")

@@ -26,7 +26,7 @@ from ..charts.draw import chart_of, draw, vega_lite
 from ..tables.comparison import Table, beside
 from ..tables.judges import disagreements, judges_of
 from ..tables.summary import summary_of
-from ..tables.verdicts import FINDS, MEASURES, finds, number, words_of, written
+from ..tables.verdicts import FINDS, finds, measure, number, words_of, written
 from .embedded import script_json, shortened
 from .provenance import catalogue, made, others
 from .samples import EACH, samples
@@ -179,7 +179,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"script_json": script_json, "shortened": shortened, "written": written}
-    environment.globals |= {"signs": SIGNS, "number": number, "finds": finds, "measures": MEASURES, "about": FINDS}
+    environment.globals |= {"signs": SIGNS, "number": number, "finds": finds, "measure": measure, "about": FINDS}
     return environment
 
 

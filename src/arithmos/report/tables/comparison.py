@@ -12,7 +12,7 @@ from ...papers import Experiment
 from ...tasks import symbol
 from ..charts.figures import AXES
 from .grid import Cell
-from .verdicts import MEASURES, finds, number
+from .verdicts import finds, measure, number
 
 Row = Mapping[str, Any]
 
@@ -99,7 +99,7 @@ def beside(frame: pd.DataFrame, verdicts: pd.DataFrame, experiment: Experiment) 
     together = "model" if axis else "operation"
     groups = [tuple(map(line, group)) for _, group in groupby(_rows(frame), key=lambda row: row[together])]
     header = ["Operation", "Model", *([AXES.get(axis, axis.replace("_", " ").capitalize())] if axis else [])]
-    return Table(tuple(header), tuple(MEASURES[name][0] for name in measures), tuple(groups))
+    return Table(tuple(header), tuple(measure(name)[0] for name in measures), tuple(groups))
 
 
 def _rows(frame: pd.DataFrame) -> Sequence[Row]:

@@ -1,15 +1,14 @@
 """Verdicts as tables: how many of each, and every number with its own."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Any
 
 import pandas as pd
 
 from ...papers import EXPERIMENTS, OWN, PAPERS, Experiment, Finding
-from ...papers.power import POINTS
-from ...papers.verdicts import SCALES, WORDS, matrix
+from ...papers.verdicts import WORDS, is_rate, matrix
 from ...statistics.written import percent, scientific
 from ...tasks import symbol
 from .grid import Cell, Format, Grid, to_json
@@ -24,6 +23,12 @@ MEASURES = {
     "gate_adds": ("Gate at 1", percent),
 }
 """What is compared, and how it is written."""
+
+
+def measure(name: str) -> tuple[str, Callable[[float], str]]:
+    """Return what a measure is called, and how it is written; a paper may have measures of its own."""
+    return MEASURES.get(name, (name.replace("_", " ").capitalize(), percent if is_rate(name) else scientific))
+
 
 FINDS = (
     "Finds: the smallest difference, to either side, that the test would have found with a chance of 80%, in points of "
@@ -97,12 +102,12 @@ def _line(row: Row, experiment: Experiment) -> list[Cell]:
     ours = [number(row, "ours"), Cell(f"{row['k']}/{row['n']}")]
     p = "" if math.isnan(row["p"]) else "<0.001" if row["p"] < 0.001 else f"{row['p']:.2g}"
     outcome = [Cell(p, maths=True), Cell(finds(row)), Cell(row["verdict"]), Cell(row["note"])]
-    return [*names, Cell(MEASURES[row["measure"]][0]), *theirs, *ours, *outcome]
+    return [*names, Cell(measure(row["measure"])[0]), *theirs, *ours, *outcome]
 
 
 def number(row: Row, name: str) -> Cell:
     """A number of a row, "published" or "ours", with its bounds."""
-    write = MEASURES[row["measure"]][1]
+    write = measure(row["measure"])[1]
     value, low, high = row[name], row[f"{name}_low"], row[f"{name}_high"]
     if math.isnan(value):
         return Cell("—")
@@ -118,7 +123,7 @@ def finds(row: Row) -> str:
         return ""
     if math.isnan(row["finds"]):
         return "none"
-    return f"{100 * row['finds']:.0f} points" if SCALES[row["measure"]] is POINTS else f"{row['finds']:g}-fold"
+    return f"{100 * row['finds']:.0f} points" if is_rate(row["measure"]) else f"{row['finds']:g}-fold"
 
 
 def written(found: Finding, experiment: Experiment) -> str:
@@ -126,6 +131,6 @@ def written(found: Finding, experiment: Experiment) -> str:
     labels = {spec.model.name: spec.model.label for spec in experiment.specs}
     place = f"{found.at:g}" if isinstance(found.at, float) else found.at
     about = [labels.get(found.model, ""), symbol(found.operation), f"at {place}" if place is not None else ""]
-    about += [MEASURES[found.measure][0].lower() if found.measure else "", OWN if found.own else ""]
+    about += [measure(found.measure)[0].lower() if found.measure else "", OWN if found.own else ""]
     where = ", ".join(word for word in about if word)
     return f"{where}: {found.text}" if where else found.text
