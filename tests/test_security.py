@@ -31,6 +31,15 @@ def test_nothing_runs_text(path: Path) -> None:
     assert runs(path.read_text(encoding="utf-8")) <= MAY_RUN.get(name, set())
 
 
+def test_all_that_is_printed_is_escaped() -> None:
+    """Names of files and stores reach a terminal through `_click.echo` and the observers of progress only."""
+    printing = re.compile(r"click\.echo\(|click\.secho\(|(?<!>>> )\bprint\(|sys\.std(out|err)\.write\(")
+    found = {
+        path.name for path in SOURCE if printing.search(re.sub(r">>> .*|`[^`]*`|_BUNDLER = .*", "", path.read_text()))
+    }
+    assert found <= {"_click.py", "progress.py"}
+
+
 def complaints(text: str, *, may_copy: bool = False) -> list[str]:
     """The places of a module that could unpickle a file."""
     found = []

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from ._extras import needs
+from ._text import printable
 from .data import BadFile
 from .engines import Refused
 from .store import NewerError
@@ -87,7 +88,12 @@ class Program(_WithExamples, click.Group):
 
 def complain(message: str) -> None:
     """A line on stderr."""
-    click.echo(f"arithmos: {' '.join(message.split())}", err=True)
+    echo(f"arithmos: {' '.join(message.split())}", err=True)
+
+
+def echo(text: object, *, err: bool = False) -> None:
+    """Print text, whatever names of files and stores are in it: what a terminal would obey is escaped."""
+    click.echo(printable(str(text)), err=err)
 
 
 @contextmanager

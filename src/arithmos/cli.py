@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from . import __version__, bench
-from ._click import INTERRUPTED, Program, asked, complain, extra, names, seconds, there
+from ._click import INTERRUPTED, Program, asked, complain, echo, extra, names, seconds, there
 from .data import fetch_mnist
 from .data import mnist as read_mnist
 from .engines import ENGINES, Engines
@@ -125,7 +125,7 @@ def list_(papers: Sequence[Paper], store: Path, format: Any) -> None:
 
     What they are in the paper, what they run, what is stored of it, and how long the rest might take.
     """
-    click.echo(listing.write(bench.catalogue(store, papers=papers), "Experiments", listing.CATALOGUE, format))
+    echo(listing.write(bench.catalogue(store, papers=papers), "Experiments", listing.CATALOGUE, format))
 
 
 @main.command(
@@ -177,7 +177,7 @@ def run(
         bench.load_units(parts)
     if dry_run:
         text, whole = preview(parts, runs, engine, dask, jobs)
-        click.echo(text)
+        echo(text)
         ctx.exit(0 if whole else 1)
     limit = math.inf if budget is None else budget
     with Watch() as watch:
@@ -193,8 +193,8 @@ def run(
         )
     for part in parts:
         if not part.axis:
-            click.echo(render(summarize(runs, part), part) + "\n")
-    click.echo(conclusion(outcome, store, ctx.obj))
+            echo(render(summarize(runs, part), part) + "\n")
+    echo(conclusion(outcome, store, ctx.obj))
     ctx.exit(INTERRUPTED if outcome.stopped == "interrupted" else 1 if outcome.missed else 0)
 
 
@@ -242,7 +242,7 @@ def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: A
     Our numbers, and the published ones below them. Choose the same part of the experiment as when it was run.
     """
     [part] = pick([experiment], **chosen)
-    click.echo(render(summarize(Store(store), part, criterion=criterion), part, format))
+    echo(render(summarize(Store(store), part, criterion=criterion), part, format))
 
 
 @main.command(
@@ -286,7 +286,7 @@ def figure(
         [item] = pick([name], **chosen)
     chart = draw(item, Store(store), criterion=criterion, estimator=estimator)
     with asked():
-        click.echo(save(chart, file))
+        echo(save(chart, file))
 
 
 @main.command(epilog="arithmos verdict\narithmos verdict table-1 all-models --format markdown")
@@ -303,7 +303,7 @@ def verdict(experiments: Sequence[str], papers: Sequence[Paper], criterion: Any,
     """
     parts = pick(experiments, None, None) if experiments else all_of(papers)
     frame = verdicts(Store(store), parts, criterion=criterion)
-    click.echo(render_verdicts(frame, format, every=bool(experiments)))
+    echo(render_verdicts(frame, format, every=bool(experiments)))
 
 
 @main.command(epilog="arithmos claims\narithmos claims ablation-1 square-nmu")
@@ -317,7 +317,7 @@ def claims(claims: Sequence[str], papers: Sequence[Paper], criterion: Any, store
     with asked():
         names = claims or [f"{claim.paper}/{claim.name}" for paper in papers for claim in paper.claims]
         frame = decide_claims(Store(store), names, criterion=criterion)
-    click.echo(render_claims(frame, format))
+    echo(render_claims(frame, format))
 
 
 @main.command("judges", epilog="arithmos judges\narithmos judges table-2 --format markdown")
@@ -332,7 +332,7 @@ def judges_(experiments: Sequence[str], papers: Sequence[Paper], criterion: Any,
     Runs may be solved and not the task's formula once their weights are rounded, or the other way round.
     """
     parts = pick(experiments, None, None) if experiments else all_of(papers)
-    click.echo(render_judges(judges(Store(store), parts, criterion=criterion), format))
+    echo(render_judges(judges(Store(store), parts, criterion=criterion), format))
 
 
 @main.command(epilog="arithmos report\narithmos report --store results -o report.html --criterion corrected")
@@ -359,7 +359,7 @@ def report(ctx: click.Context, /, output: Path, papers: Sequence[Paper], criteri
         from .report.page.html import write
     chosen = papers if ctx.get_parameter_source("papers") is not ParameterSource.DEFAULT else None
     for file in write(output, Store(store), papers=chosen, criterion=criterion):
-        click.echo(file)
+        echo(file)
 
 
 @main.command(
@@ -390,8 +390,8 @@ def fit(file: Path, target: Sequence[str], output: Path | None, **options: Any) 
         found = fit_csv(file, target, verbose=1, **fit_options(**options))
     for line in found.table.left_out:
         complain(f"left out: {line}")
-    click.echo(f"{found}\n")  # before anything can go wrong with the picture
-    click.echo(save(draw(found), picture))
+    echo(f"{found}\n")  # before anything can go wrong with the picture
+    echo(save(draw(found), picture))
 
 
 def fit_options(
@@ -410,7 +410,7 @@ def models(format: Any) -> None:
     Their layers, their regularizer, and the engines that can run them on this machine.
     """
     frame = listing.models(MODELS.values(), Engines(say=complain))
-    click.echo(listing.write(frame, "Models", listing.MODELS, format))
+    echo(listing.write(frame, "Models", listing.MODELS, format))
 
 
 @main.command(
@@ -431,13 +431,13 @@ def show(name: str, seed: int | None, toml: bool, formula: bool, snap: float, st
     """
     with asked():
         if formula:
-            click.echo(formula_page(Store(store), name, seed, snap))
+            echo(formula_page(Store(store), name, seed, snap))
         elif re.fullmatch("[0-9a-f]{16}", name):
-            click.echo(spec_page(Store(store), name) if seed is None else run_page(Store(store), name, seed))
+            echo(spec_page(Store(store), name) if seed is None else run_page(Store(store), name, seed))
         else:
             [experiment] = bench.select([name])
             text = listing.write(listing.specs(experiment), experiment.title, listing.SPECS)
-            click.echo(to_toml(experiment) if toml else text)
+            echo(to_toml(experiment) if toml else text)
 
 
 @main.command(
@@ -458,7 +458,7 @@ def export(spec: str, seed: int, to: Path, format: str | None, engine: str | Non
     from .export import stored_network
 
     with asked():
-        click.echo(stored_network(Store(store), spec, seed, engine).save(to, format, snap=snap))
+        echo(stored_network(Store(store), spec, seed, engine).save(to, format, snap=snap))
 
 
 @main.group(epilog="arithmos data mnist")
@@ -478,8 +478,8 @@ def mnist(root: Path | None) -> None:
     with Downloads() as downloads:
         folder = fetch_mnist(root, watch=downloads)
     digits = read_mnist(folder)
-    click.echo(f"{len(digits.train_images)} digits to train on and {len(digits.test_images)} to test on")
-    click.echo(f"verified, in {folder.resolve()}")
+    echo(f"{len(digits.train_images)} digits to train on and {len(digits.test_images)} to test on")
+    echo(f"verified, in {folder.resolve()}")
 
 
 @main.group("store", epilog="arithmos store info\narithmos store merge from-the-cluster --store runs")
@@ -492,10 +492,10 @@ def store_() -> None:
 def info(store: Path) -> None:
     """What is in a store."""
     found = Store(store).summary()
-    click.echo(f"{found.runs} runs of {found.specs} specs in {store}: {found.files} files, {found.bytes / 1e6:.1f} MB")
-    click.echo(f"{found.suspended} runs are suspended, {found.duplicates} rows are there twice")
+    echo(f"{found.runs} runs of {found.specs} specs in {store}: {found.files} files, {found.bytes / 1e6:.1f} MB")
+    echo(f"{found.suspended} runs are suspended, {found.duplicates} rows are there twice")
     for file, reason in found.damaged:
-        click.echo(f"set aside: {file}: {reason}")
+        echo(f"set aside: {file}: {reason}")
 
 
 @store_.command(epilog="arithmos store merge from-the-cluster --store runs")
@@ -506,7 +506,7 @@ def merge(others: Sequence[Path], store: Path) -> None:
     merged = Store(store)
     before = len(merged)
     merged.merge(*others)
-    click.echo(f"{len(merged) - before} runs came to {store}, which has {len(merged)}")
+    echo(f"{len(merged) - before} runs came to {store}, which has {len(merged)}")
 
 
 @store_.command(epilog="arithmos store pack --store runs\narithmos store pack --max-files 100")
@@ -519,7 +519,7 @@ def pack(store: Path, max_bytes: int, max_files: int) -> None:
     before = packed.summary().files
     with asked():
         packed.pack(max_bytes=max_bytes, max_files=max_files)
-    click.echo(f"{before} files became {packed.summary().files}")
+    echo(f"{before} files became {packed.summary().files}")
 
 
 @store_.command(epilog="arithmos store thin --into results\narithmos store thin --into small --keep 0 --store runs")
@@ -544,7 +544,7 @@ def thin(into: Path, keep: int, store: Path) -> None:
     with asked():
         Store(store).thin(into, keep=keep)
     found = Store(into).summary()
-    click.echo(f"{found.runs} runs of {found.specs} specs in {into}: {found.files} files, {found.bytes / 1e6:.1f} MB")
+    echo(f"{found.runs} runs of {found.specs} specs in {into}: {found.files} files, {found.bytes / 1e6:.1f} MB")
 
 
 @store_.command(epilog="arithmos store check --store runs")
@@ -559,8 +559,8 @@ def check(ctx: click.Context, /, store: Path) -> None:
     checked = Store(store)
     damaged, conflicts = checked.check(), checked.conflicts()
     for file, reason in damaged:
-        click.echo(f"set aside: {file}: {reason}")
+        echo(f"set aside: {file}: {reason}")
     for spec_id, seed, engine in conflicts:
-        click.echo(f"conflict: spec {spec_id}, engine {engine}, seed {seed} is stored with different numbers")
-    click.echo(f"{len(checked)} runs are sound, {len(damaged)} files are not")
+        echo(f"conflict: spec {spec_id}, engine {engine}, seed {seed} is stored with different numbers")
+    echo(f"{len(checked)} runs are sound, {len(damaged)} files are not")
     ctx.exit(1 if damaged or conflicts else 0)

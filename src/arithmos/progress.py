@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
+from ._text import printable
 from .engines import Run
 
 EVERY_S = 10.0
@@ -82,7 +83,7 @@ class Watch(Barred):
 
     def say(self, line: str) -> None:
         """Something slow or odd happens: a line above the bar."""
-        self._bar.console.print(line, soft_wrap=True, markup=False)
+        self._bar.console.print(printable(line), soft_wrap=True, markup=False)
 
     def _show(self) -> None:
         self._bar.update(

@@ -97,6 +97,24 @@ def test_command_says_in_a_line_what_is_wrong(tmp_path, arguments, message):
     assert message in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.parametrize("name", ["mass\x1b[2J", "mass\x9b2J", "m\u202eass", "mass\0"])
+def test_names_that_a_terminal_would_obey_are_refused(tmp_path, name):
+    file = write(tmp_path, 20)
+    file.write_text(file.read_text().replace("mass", name))
+    done = arithmos("fit", file, "--target", "momentum", "-o", tmp_path / "fit.svg", "--jobs", 1)
+    assert done.exit_code == 2
+    assert "data.csv must have printable names; that of column 1 is 'm" in done.stderr
+    assert all(line.isprintable() for line in done.output.splitlines())
+
+
+def test_values_in_messages_are_escaped(tmp_path):
+    file = write(tmp_path, 20)
+    file.write_text(file.read_text().replace("Oslo", "\x1b[31mOslo"))
+    done = arithmos("fit", file, "--target", "city\x1b[31m")
+    assert done.exit_code == 2
+    assert done.stderr.replace("\n", "").isprintable()
+
+
 def test_command_names_a_file_that_is_not_there():
     done = arithmos("fit", "none.csv", "--target", "y")
     assert done.exit_code == 2

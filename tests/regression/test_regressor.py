@@ -223,3 +223,9 @@ def test_tells_how_it_goes(capfd):
     x, y = rows(2, lambda a, b: a * b, 30)
     fit(x, y, verbose=1)
     assert "round 1: 24 networks trained, 1 of 1 outputs settled" in capfd.readouterr().err
+
+
+def test_names_of_columns_that_cannot_be_printed_are_refused_before_the_search():
+    frame = pd.DataFrame({"a": [1.0, 2, 3, 4], "b\x1b[31m": [2.0, 1, 4, 3]})
+    with pytest.raises(ValueError, match=r"a name of a column must be a line of printable text, got 'b\\x1b\[31m'"):
+        ArithmeticRegressor().fit(frame, frame["a"])

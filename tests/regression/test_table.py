@@ -97,6 +97,18 @@ def test_columns_of_one_name_are_refused(tmp_path, head, message):
         read_columns(write(tmp_path / "data.csv", f"{head}\n1,2,3,4\n5,6,7,8\n9,8,2,6\n"), ["y"])
 
 
+@pytest.mark.parametrize("mark", ["\x1b[31m", "\0", "\x07", "\x9b", "\u202e", "\u200b", "\ufeff"])
+def test_names_that_cannot_be_printed_are_refused(tmp_path, mark):
+    with pytest.raises(ValueError, match=r"data\.csv must have printable names; that of column 2 is 'b\\[xu]"):
+        read_columns(write(tmp_path / "data.csv", f"a,b{mark}c,y\n1,2,3\n4,5,6\n7,8,9\n"), ["y"])
+
+
+def test_names_are_in_one_line(tmp_path):
+    file = write(tmp_path / "data.csv", '"Weight\n(kg)",a\u00a0 b,y\n1,2,3\n4,5,6\n7,9,9\n')
+    assert read_columns(file, ["y"]).names == ("Weight (kg)", "a b")
+    assert read_columns(file, ["a  b"], ["Weight\n(kg)"]).targets == ("a b",)
+
+
 def test_columns_without_names_are_several(tmp_path):
     table = read_columns(write(tmp_path / "data.csv", "a,y,,\n1,2,,\n4,5,,\n6,7,,\n"), ["y"])
     assert table.names == ("a",)

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .. import _checks
 from ..engines import Engines
 from ..formula import Expression, expression
 from .candidates import Candidate, Output, rms
@@ -200,6 +201,8 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         x, t = validate_data(
             self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=LEAST_ROWS
         )
+        for name in self._names():
+            _checks.text("a name of a column", name)
         t = np.asarray(t, np.float64)
         self._one_output = t.ndim == 1
         t = t.reshape(len(t), -1)

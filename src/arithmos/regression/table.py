@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .. import _checks
 from ..tasks.read import first_line
 from .products import Floats
 
@@ -53,6 +54,7 @@ def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str
         OSError: the file cannot be read.
     """
     frame = _read(Path(path))
+    targets, columns = [*map(_name, targets)], columns and [*map(_name, columns)]
     wanted = [*targets, *(columns or [])]
     for name in wanted:
         if name not in frame:
@@ -94,9 +96,7 @@ def _read(path: Path) -> pd.DataFrame:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             form: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "skipinitialspace": True}
-            names = (
-                pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **form).iloc[0].str.strip()
-            )
+            names = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **form).iloc[0].map(_name)
             frame: pd.DataFrame = pd.read_csv(path, index_col=False, low_memory=False, **form)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not text in UTF-8") from error
@@ -106,9 +106,17 @@ def _read(path: Path) -> pd.DataFrame:
         raise ValueError(f"{path} is no table: its rows have more values than its first line has names") from error
     except pd.errors.ParserError as error:
         raise ValueError(f"{path} is no table: {str(error).strip()}") from error
+    for number, name in enumerate(names, 1):
+        if not name.isprintable():
+            raise ValueError(f"{path} must have printable names; that of column {number} is {_checks.shown(name)}")
     if len(twice := names[names.duplicated() & names.ne("")]):  # pandas renames them without a word
         raise ValueError(f"{path} has two columns {twice.iloc[0]!r}; rename or remove one")
-    return frame.rename(columns=lambda name: str(name).strip())
+    return frame.rename(columns=_name)
+
+
+def _name(name: object) -> str:
+    """A name in one line, with single spaces."""
+    return " ".join(str(name).split())
 
 
 def _unfit(column: "pd.Series[float]") -> str:

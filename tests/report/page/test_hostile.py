@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
-from tests.factories import make_run
+from tests.factories import make_run, make_spec
 
 pytest.importorskip("altair")
 pytest.importorskip("jinja2")
@@ -111,6 +111,35 @@ def harmless(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """The report without what takes its time and has no names of users in it."""
     monkeypatch.setattr(html, "_BUNDLE", ("print('the bundle')",))
+
+
+FORGED = {
+    "colors": "\x1b[31m",
+    "title of the window": "\x1b]0;mine\x07",
+    "clipboard": "\x9d52;c;cm0gLXJm\x9c",
+    "another line": "\r\u0085\u2028arithmos: all is well",
+    "direction": "\u202eUMN\u2066",
+    "nothing": "\0",
+}
+
+
+@pytest.mark.parametrize("name", FORGED.values(), ids=FORGED)
+def test_forged_text_in_a_store_is_escaped(tmp_path, monkeypatch, name):
+    bare(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    environment = _schema._environment() | {"processor": f"processor {name}"}
+    monkeypatch.setattr(_schema, "_environment", lambda: environment)
+    spec = make_spec()
+    for field in ("name", "label"):
+        object.__setattr__(spec.model, field, f"forged {name}")  # as a forger of the file could
+    Store("runs").append([make_run(spec, seed) for seed in range(2)])
+    Path(f"runs/part-{name}.parquet".replace("\0", "")).write_bytes(b"")
+    shown = [arithmos("show", spec.id), arithmos("show", spec.id, 1), arithmos("store", "info")]
+    arithmos("report", "-o", "report.html")
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert all(line.isprintable() for text in (*shown, page) for line in text.split("\n"))
+    assert "forged " in shown[1]
+    assert "processor " in Elements(page).text
 
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from ..._text import escaped
+
 DIGITS = 5
 
 
@@ -36,11 +38,13 @@ def shortened(value: Any) -> Any:
 
 
 def script_json(value: Any) -> Markup:
-    r"""JSON that no text within can end the script element of.
+    r"""JSON that no text within can end the script element of; what cannot be printed reads as its escape.
 
     Example:
-        >>> print(script_json("</script>"))
-        "\u003c/script>"
+        >>> print(script_json("</script>\u202e"))
+        "\u003c/script>\\u202e"
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else json.dumps(escaped(c))[1:-1] for c in text)
     return Markup(text.replace("<", r"\u003c"))

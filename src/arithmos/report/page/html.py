@@ -15,6 +15,7 @@ from markupsafe import Markup
 from ... import __version__
 from ..._files import write_whole
 from ..._platform import start_python
+from ..._text import printable
 from ...judging.cells import Cells, Criterion, judged
 from ...judging.readings import SIDES, reads
 from ...papers import PAPERS, Experiment, Finding, Paper, Surface
@@ -175,6 +176,7 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader(__package__, "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=lambda value: printable(value) if type(value) is str else value,  # and Markup as it is
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -225,11 +225,13 @@ if (byId("picker")) {
 
 // Downloads.
 
-const quoted = (value) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+// A spreadsheet takes text that begins with one of these for a formula; a quote before it stays text.
+const inert = (value) => (typeof value === "string" && /^[=+\-@\t\r\n＝＋－＠]/.test(value) ? `'${value}` : String(value ?? ""));
+const quoted = (value) => (/[",;\t\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
 
 function written({ columns, rows }, as) {
   if (as === "csv") {
-    return [columns, ...rows].map((row) => row.map((value) => quoted(String(value ?? ""))).join(",")).join("\r\n");
+    return [columns, ...rows].map((row) => row.map((value) => quoted(inert(value))).join(",")).join("\r\n");
   }
   return JSON.stringify(rows.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]]))), null, 1);
 }
