@@ -1,6 +1,7 @@
 """The documentation: its code runs, its commands are those that there are, and nothing public is left out."""
 
 import importlib.util
+import inspect
 import re
 import shlex
 import sys
@@ -12,7 +13,9 @@ import pytest
 import yaml
 from tools import reference
 
+from arithmos import functional
 from arithmos.cli import main
+from arithmos.nn import CELLS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -115,6 +118,17 @@ def test_every_public_name_is_documented(module):
     for public in reference.public(module):
         assert getattr(module, public).__doc__, f"{module.__name__}.{public} has no docstring"
         assert f"::: {module.__name__}.{public}\n" in page
+
+
+def test_what_the_questions_recommend_is_there():
+    """A word in code is a unit, a function or an option of a unit; a call has arguments that the function takes."""
+    text = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
+    options = {name for unit in CELLS.values() for name in inspect.signature(unit.module).parameters}
+    assert {*re.findall(r"`([A-Za-z_]\w+)`", text)} <= {*CELLS, *vars(functional), *options}
+    calls = re.findall(r"`functional\.(\w+)\((.*?)\)`", text)
+    assert calls
+    for name, arguments in calls:
+        assert {*re.findall(r"(\w+)=", arguments)} <= {*inspect.signature(getattr(functional, name)).parameters}
 
 
 def test_mathematics_becomes_mathml():

@@ -1,3 +1,4 @@
+import ast
 import copy
 import ctypes
 import importlib.util
@@ -11,6 +12,8 @@ import onnxruntime
 import pytest
 import sympy
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.formula.layers import EVERY, chosen, filled, network
 from torch import nn
 
@@ -263,6 +266,23 @@ def test_names_stay_in_the_comments_of_c(standard, tmp_path):
         x, y = np.array([2.0, 3.0]), np.empty(2)
         getattr(library, f"f{number}")(*(ctypes.c_void_p(array.ctypes.data) for array in (x, y)))
         assert y.tolist() == [6.0, 5.0]
+
+
+@given(st.text(min_size=1) | st.text("\\?/*#coding:=-unicode_escape+AAo \n\r\f\x85\u2028", min_size=1))
+def test_any_name_stays_in_the_comments(name):
+    symbol = sympy.Symbol(name, real=True)
+    expression = Expression((2 * symbol,), (symbol,))
+    for language in ("python", "numpy"):
+        lines = source(expression, language).encode("utf-8", "backslashreplace")
+        assert ast.dump(ast.parse(lines)) == ast.dump(ast.parse(source(expression_of_b(), language)))
+    written, harmless = (source(of, "c").split("\n") for of in (expression, expression_of_b()))
+    assert [line for line in written if not line.startswith("// ")] == [line for line in harmless if line[:2] != "//"]
+    assert not any(line.endswith(("\\", "??/")) or "*/" in line for line in written)
+
+
+def expression_of_b():
+    b = sympy.Symbol("b", real=True)
+    return Expression((2 * b,), (b,))
 
 
 def test_names_in_comments_can_be_read():

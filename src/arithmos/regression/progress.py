@@ -3,6 +3,7 @@
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from .._text import printable
 from ..progress import Barred
 
 
@@ -30,7 +31,7 @@ class Telling(Barred):
     def say(self, line: str) -> None:
         """A line above the bar."""
         if self._verbose:
-            self._console.print(line, soft_wrap=True, markup=False)
+            self._console.print(printable(line), soft_wrap=True, markup=False)
 
     def advance(self, done: int, total: int) -> None:
         """So many iterations of a round are done."""
