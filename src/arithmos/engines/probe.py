@@ -83,7 +83,7 @@ def examine(spec: Spec, device: torch.device = CPU) -> Finding:
         with unit_code():
             stacked = _trained(spec)(Networks(spec, SEEDS, device))
     except Failed as error:
-        return Finding(alone=_reason(error))
+        return Finding(alone=_reason(error) or f"torch.func cannot stack it: {error}")
     for name, value in stacked.items():
         if not close(value, torch.cat([results[name] for results, _ in trials])):
             return Finding(alone=f"{name} differ when it is stacked")
@@ -99,14 +99,13 @@ def _examine_cell(spec: Spec, device: torch.device) -> Finding:
             cells = Cells(spec, SEEDS, [spec.network(seed)[1] for seed in SEEDS], device)
             changed = _repeated(cells, _stepped)[1]
     except Failed as error:
-        return Finding(refused=f"as a cell: {_reason(error)}")
+        return Finding(refused=f"as a cell: {_reason(error) or error}")
     return Finding(refused=f"as a cell it must be stacked, but {changed}" if changed else "")
 
 
 def _reason(error: Failed) -> str:
-    """Why a network cannot be stacked."""
-    known = [reason for text, reason in _REASONS.items() if text in str(error)]
-    return known[0] if known else f"torch.func cannot stack it: {error}"
+    """Why torch cannot stack a network; empty if the error does not tell."""
+    return next((reason for text, reason in _REASONS.items() if text in str(error)), "")
 
 
 def _repeated(modules: M, once: Callable[[M], Results]) -> tuple[Results, str]:

@@ -175,14 +175,17 @@ def test_a_chunk_over_which_workers_die_is_tried_in_halves(engines, fake):
     assert sorted(sizes) == sorted([8, 8, 4, 4, 4, 4, *[2] * 8])
 
 
-def test_a_run_that_takes_every_worker_with_it_is_named(engines, fake):
+def test_a_run_of_which_every_worker_dies_has_failed_and_the_others_finish(engines, fake):
     def die_of_seven(job, control):
         if 7 in job.seeds:
             raise KilledWorker("train", SimpleNamespace(address="tcp://host:1"), 3)
 
     fake(Fake(on_the_way=die_of_seven))
-    with pytest.raises(ConnectionError, match=f"seed 7 of spec {SPECS[0].id} takes every worker with it"):
-        list(engines.choose(SPECS[0], "torch").run([Job(SPECS[0], tuple(range(16)))]))
+    told, job = [], Job(SPECS[0], tuple(range(16)))
+    control = Control(failed=lambda *failure: told.append(failure))
+    made = {run.seed for run in engines.choose(SPECS[0], "torch").run([job], control)}
+    assert made == set(range(16)) - {7}
+    assert told == [(SPECS[0], [7], "every worker dies of it, at last tcp://host:1")]
 
 
 def test_an_engine_that_fails_says_so(engines, fake):

@@ -1,9 +1,11 @@
 """`arithmos run --dask`."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from tests.test_cli import SHORT, arithmos, complaint
+from tests.test_cli_units import SOURCE
 
 from arithmos.engines.cluster import connection
 from arithmos.store import Store
@@ -20,6 +22,22 @@ def test_a_campaign(scheduler):
     assert "2 runs made in" in done.stdout
     assert done.stderr.splitlines()[0] == f"2 workers with 2 threads and 0 GPUs at {scheduler}"
     assert len(Store("runs")) == 2
+
+
+def test_bad_units_beside_the_nmu(scheduler):
+    Path("units.py").write_text(SOURCE.read_text())
+    units = ["Dropped", "Normed", "RaisesThird", "RaisesLate"]
+    models = ",".join(["NMU", *(f"NAU>units.py:{unit}" for unit in units)])
+    options = ["--models", models, "--seeds", "2", "--iterations", "30", "--dask", scheduler]
+    done = arithmos("run", "table-1", *options)
+    assert done.exit_code == 1
+    made = Store("runs").load(columns=["model"]).groupby("model").size().to_dict()
+    assert made == {"NMU": 2, "NAU>units.py:Dropped": 2, "NAU>units.py:Normed": 2}
+    assert "refused: NAU>units.py:RaisesThird: RuntimeError: this is the third call (units.py:" in done.stderr
+    assert "failed: NAU>units.py:RaisesLate, seed" in done.stderr
+    assert done.stdout.splitlines()[-1].endswith(
+        "Not made: 2 of NAU>units.py:RaisesThird, 2 of NAU>units.py:RaisesLate"
+    )
 
 
 def test_a_dry_run(scheduler):

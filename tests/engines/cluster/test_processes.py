@@ -140,9 +140,11 @@ def test_the_file_of_a_unit_must_stand_alone(machines, telltale, monkeypatch):
     monkeypatch.syspath_prepend(telltale)
     Path("beside.py").write_text("from own import Own\n")
     spec = make_spec(model="NAU>beside.py:Own", iterations=20)
-    experiment = Experiment(name="small", item="", title="", specs=(spec,), seeds=1)
-    with pytest.raises(Refused, match=r"a worker cannot use the unit beside.py:Own, of which it has this one file"):
-        bench.run([experiment], dask=machines.address)
+    experiment = Experiment(name="small", item="", title="", specs=(spec, make_spec(iterations=20)), seeds=1)
+    outcome = bench.run([experiment], dask=machines.address)
+    [missed] = outcome.missed
+    assert (outcome.finished, missed.spec, missed.seeds) == (1, spec, (0,))
+    assert missed.why.startswith("a worker cannot use the unit beside.py:Own, of which it has this one file: ")
 
 
 def test_a_worker_with_other_thresholds_is_refused(tmp_path):

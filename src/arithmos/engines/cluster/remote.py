@@ -84,6 +84,11 @@ class Remote:
                     yield replace(run, spec=spec)
                 for (spec_id, seed), state in made.states.items():
                     control.suspend(specs[spec_id], seed, state)
+                for (spec_id, why), failures in groupby(made.failures.items(), key=lambda item: (item[0][0], item[1])):
+                    spec, seeds = specs[spec_id], [seed for (_, seed), _ in failures]
+                    for seed in seeds:
+                        control.advance(spec, spec.iterations + 1 - before.get((spec_id, seed), 0))
+                    control.failed(spec, seeds, why)
 
         try:
             while not control.stopped():
@@ -240,23 +245,24 @@ class Flight:
                 self._flying[future] = sent
                 self._done.add(future)
             except KilledWorker as error:
-                self._split(sent, error)
+                yield self._split(sent, error)
             except CancelledError as error:
                 raise ConnectionError("the Dask scheduler is gone; what was stored stays, start again") from error
 
-    def _split(self, sent: _Sent, error: KilledWorker) -> None:
-        """Sends a chunk over which workers died again, in halves: a long one may have had no time, a run be guilty."""
+    def _split(self, sent: _Sent, error: KilledWorker) -> Made:
+        """Sends a chunk over which workers died again, in halves: a long one may have had no time, a run be guilty.
+
+        A single run that was sent too often has failed.
+        """
         runs = [(job.spec, seed) for job in sent.chunk.jobs for seed in job.seeds]
         failures = sent.failures + (len(runs) == 1)
         if failures == FAILURES:
             spec, seed = runs[0]
-            last = error.last_worker.address
-            raise ConnectionError(
-                f"seed {seed} of spec {spec.id} takes every worker with it, at last {last}"
-            ) from error
+            return Made(failures={(spec.id, seed): f"every worker dies of it, at last {error.last_worker.address}"})
         for half in (runs[::2], runs[1::2]):
             if half:
                 self.send(replace(sent.chunk, jobs=tuple(_jobs(half))), failures)
+        return Made()
 
     def cancel(self) -> None:
         """Calls back what is still in flight."""

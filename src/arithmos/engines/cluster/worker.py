@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -126,10 +127,17 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Made:
-    """What became of a chunk: finished runs, without their specs, and those that were cut; by spec id and seed."""
+    """What became of a chunk, by spec id and seed.
 
-    runs: dict[tuple[str, int], Run]
-    states: dict[tuple[str, int], State]
+    Args:
+        runs: finished runs, without their specs.
+        states: states of the runs that were cut.
+        failures: why runs failed, in one line.
+    """
+
+    runs: dict[tuple[str, int], Run] = dataclasses.field(default_factory=dict)
+    states: dict[tuple[str, int], State] = dataclasses.field(default_factory=dict)
+    failures: dict[tuple[str, int], str] = dataclasses.field(default_factory=dict)
 
 
 _LEAVING = (Status.closing, Status.closed, Status.failed)
@@ -153,18 +161,27 @@ def train(chunk: Chunk) -> Made:
         abandoned = task is None or task.state != "executing" or worker.status in _LEAVING
         return abandoned or chunk.campaign in _stopped
 
-    made = Made({}, {})
+    made = Made()
 
     def suspend(spec: Spec, seed: int, state: State) -> None:
         made.states[spec.id, seed] = state
+
+    def failed(spec: Spec, seeds: Sequence[int], why: str) -> None:
+        made.failures.update(((spec.id, seed), why) for seed in seeds)
 
     control = Control(
         stopped=stopped,
         resume=lambda spec, seed: chunk.states.get((spec.id, seed)),
         suspend=suspend,
+        failed=failed,
         all_records=chunk.all_records,
     )
-    jobs = [Job(_here(job.spec, chunk.files), job.seeds) for job in chunk.jobs]
+    jobs = []
+    for job in chunk.jobs:
+        try:
+            jobs.append(Job(_here(job.spec, chunk.files), job.seeds))
+        except Refused as error:
+            failed(job.spec, job.seeds, str(error))
     for run in _engine(chunk.engine).run(jobs, control):
         made.runs[run.spec.id, run.seed] = dataclasses.replace(run, spec=cast(Spec, None))  # the client has it
         made.states.pop((run.spec.id, run.seed), None)
