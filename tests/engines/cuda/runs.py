@@ -21,12 +21,20 @@ def group(device, spec, states, control=None, **layout):
 
 def advance(device, spec, seed, state, iterations=1, **layout):
     """The state of a run so many iterations later, from step, parameters and moments."""
-    if state is not None:
+    return advance_all(device, spec, {seed: state}, iterations, **layout)[seed]
+
+
+def advance_all(device, spec, states, iterations=1, **layout):
+    """The same of several runs, by seed."""
+
+    def judged(seed, state):
+        if state is None:
+            return None
         judge = Judge(spec, (seed,), len(state["parameters"]), Control())
-        judged = {f"judge.{name}": value for name, value in judge.state(0).items()}
-        state = {**state, "step": np.array([state["step"]]), "elapsed_s": np.zeros(1), **judged}
-    runs = group(device, spec, {seed: state}, **layout)
+        records = {f"judge.{name}": value for name, value in judge.state(0).items()}
+        return {**state, "step": np.array([state["step"]]), "elapsed_s": np.zeros(1), **records}
+
+    runs = group(device, spec, {seed: judged(seed, state) for seed, state in states.items()}, **layout)
     runs.launch(iterations)
     runs.wait()
-    ((_, after),) = runs.suspended()
-    return after
+    return dict(runs.suspended())

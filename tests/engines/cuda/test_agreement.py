@@ -5,11 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from tests.engines.cuda.runs import advance
+from tests.engines.cuda.runs import advance, advance_all
 from tests.plain import Plain
 
-from arithmos.spec import MODELS, Layer, Model, Spec
-from arithmos.tasks import Arithmetic, Rows
+from arithmos.engines.batches import Batches
+from arithmos.spec import MODELS, Adam, Layer, Model, Spec
+from arithmos.tasks import OPERATIONS, Arithmetic, Rows
 from arithmos.training import SparsitySchedule
 
 EARLY = SparsitySchedule(10.0, 5, 40)
@@ -159,3 +160,33 @@ def test_the_regularizer_is_flat_where_torch_says_so(device, weight):
     state = run.state()
     exact = Plain(spec, 0, torch.float64).load(state).advance().state()
     np.testing.assert_allclose(advance(device, spec, 0, state)["exp_avg"], exact["exp_avg"], rtol=2e-6, atol=1e-6)
+
+
+TARGETS = {operation: (dict(operation=operation), {}) for operation in OPERATIONS} | {
+    "shifted": (dict(interpolation=((-2.0, 2.0),)), {}),
+    "not exact": (dict(interpolation=((0.1, 7.3),)), {}),
+    "two parts": (dict(interpolation=((-6.0, -2.0), (2.0, 6.0))), {}),
+    "two threads an observation": ({}, dict(tile=32, split=2)),
+    "four threads an observation": ({}, dict(tile=32, split=4)),
+    "four threads, not exact": (dict(interpolation=((0.1, 7.3),)), dict(tile=32, split=4)),
+    "more than bits can sum": (dict(input_size=521, fixed=((0, 520), (1, 521))), {}),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if "more than" in name else []) for name in TARGETS]
+)
+def test_targets_are_the_task_s_to_the_bit(device, name):
+    """A network of zeros in front of one observation has a gradient of minus twice the target, and so has its bias."""
+    options, layout = TARGETS[name]
+    task = Arithmetic(**{"operation": "mul", "input_size": 100, **options})
+    spec = Spec(task=task, model=layers("Linear"), batch_size=1, evaluate_every=10**6, optimizer=Adam(beta1=0.0))
+    seeds = tuple(range(40))
+    size = Plain(spec, 0).flat().size
+    for step in (1, 12345):
+        zeros = {"step": step, **{name: np.zeros(size, np.float32) for name in ARRAYS}}
+        after = advance_all(device, spec, dict.fromkeys(seeds, zeros), **layout)
+        found = np.array([after[seed]["exp_avg"][-1] for seed in seeds]) / -2
+        expected = np.concatenate([task.batch(seed, step, 1)[1] for seed in seeds])
+        np.testing.assert_array_equal(found, expected[:, 0])
+        np.testing.assert_array_equal(Batches(spec, seeds, torch.device("cpu")).at(step)[1][:, 0], expected)
