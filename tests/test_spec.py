@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arithmos.nn import NAU, UNITS, Clamp
+from arithmos.nn import NAU, UNITS, Clamp, Unit
 from arithmos.spec import MODELS, Adam, InputRegularizer, Layer, Model, Spec, as_unit, model
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic, DigitSequences, Rows
 from arithmos.training import SparsitySchedule
@@ -299,6 +299,52 @@ def test_options_that_a_size_cannot_have_are_refused_with_the_spec():
     assert dataclasses.replace(SPEC, model=own, hidden_size=4).id
     with pytest.raises(ValueError, match="init must be 'released' or 'paper', got 'papr'"):
         dataclasses.replace(SPEC, model=Model("own", (Layer("NMU", (("init", "papr"),)),)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"eps": 1e-60}, r"eps must be from 1\.2e-38 to 3\.4e\+38, the range of float32, got 1e-60"),
+        ({"eps": 1e39}, r"eps must be from 1\.2e-38 to 3\.4e\+38, the range of float32, got 1e\+39"),
+        ({"lr": 1e39}, r"lr must be from 1\.2e-38 to 3\.4e\+38, the range of float32, got 1e\+39"),
+        ({"lr": 1e-60}, r"lr must be from 1\.2e-38 to 3\.4e\+38, the range of float32, got 1e-60"),
+        ({"lr": 1e38}, r"lr must be at most 3\.4e\+37 with beta1 0\.9, got 1e\+38"),
+    ],
+)
+def test_numbers_that_float32_does_not_hold_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Adam(**options)
+
+
+def written_otherwise(spec):
+    """The same spec, with -0.0 for 0.0 and integers for floats."""
+    change = {"overlap_ratio": -0.0, "interpolation": ((-0.0, 2),), "extrapolation": ((2, 6),)}
+    own = dataclasses.replace(spec.model, schedule=SparsitySchedule(-0.0, -0.0, 1), inputs=InputRegularizer(-0.0))
+    adam = Adam(lr=1, beta1=-0.0, beta2=0)
+    return dataclasses.replace(spec, task=dataclasses.replace(spec.task, **change), model=own, optimizer=adam)
+
+
+def test_equal_specs_have_one_id():
+    task = Arithmetic(operation="mul", overlap_ratio=0.0, interpolation=((0.0, 2.0),), extrapolation=((2.0, 6.0),))
+    own = dataclasses.replace(MODELS["NMU"], schedule=SparsitySchedule(0.0, 0.0, 1.0), inputs=InputRegularizer(0.0))
+    spec = Spec(task=task, model=own, optimizer=Adam(lr=1.0, beta1=0.0, beta2=0.0))
+    assert written_otherwise(spec) == spec
+    assert written_otherwise(spec).json() == spec.json()
+
+
+@pytest.mark.parametrize(("one", "other"), [(0.0, -0.0), (1.0, 1)])
+def test_equal_specs_on_digits_have_one_id(one, other):
+    digits = DigitSequences(operation="mul", length=2, test_lengths=(1, 2), digits=(1, 2), images=100, initial=one)
+    spec = Spec(task=digits, model=Model("NMU", (Layer("NMU"),), inputs=InputRegularizer(one)))
+    own = dataclasses.replace(spec.model, inputs=InputRegularizer(other))
+    again = dataclasses.replace(spec, task=dataclasses.replace(digits, initial=other), model=own)
+    assert again == spec
+    assert again.json() == spec.json()
+
+
+def test_equal_options_have_one_id():
+    layers = [Layer(Unit(NAU, name="NAU2", label=""), (("x", x),)) for x in (0.0, -0.0)]
+    assert [str(layer.options) for layer in layers] == ["(('x', 0.0),)"] * 2
 
 
 def test_impossible_optimizers_and_models_are_refused_by_name():

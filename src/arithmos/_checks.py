@@ -36,11 +36,11 @@ def whole(name: str, value: object, least: int = 0, most: int = WORD) -> int:
 
 
 def number(name: str, value: object) -> float:
-    """A finite number."""
+    """A finite number; -0.0, which equals 0.0 and is written otherwise, becomes 0.0."""
     if isinstance(value, Real) and not isinstance(value, bool):
         try:
             if math.isfinite(value):
-                return int(value) if isinstance(value, Integral) else float(value)
+                return int(value) if isinstance(value, Integral) else float(value) + 0.0
         except OverflowError:  # no float is as large
             pass
     raise ValueError(f"{name} must be a finite number, got {shown(value)}")

@@ -210,7 +210,7 @@ class InputRegularizer:
     logs: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "strength", _checks.number("strength", self.strength))
+        object.__setattr__(self, "strength", float(_checks.number("strength", self.strength)))
         if self.strength < 0:
             raise ValueError(f"strength must not be negative, got {self.strength}")
         if not isinstance(self.logs, bool):
@@ -313,12 +313,17 @@ class Adam:
 
     def __post_init__(self) -> None:
         for name in ("lr", "beta1", "beta2", "eps"):
-            object.__setattr__(self, name, _checks.number(name, getattr(self, name)))
+            object.__setattr__(self, name, float(_checks.number(name, getattr(self, name))))
+        least, most = torch.finfo(torch.float32).tiny, torch.finfo(torch.float32).max
         for name in ("lr", "eps"):
-            _checks.positive(name, getattr(self, name))
+            if not least <= _checks.positive(name, getattr(self, name)) <= most:
+                limits = f"from {least:.2g} to {most:.2g}, the range of float32"
+                raise ValueError(f"{name} must be {limits}, got {getattr(self, name)}")
         for name in ("beta1", "beta2"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 0 and below 1, got {getattr(self, name)}")
+        if self.lr / (1 - self.beta1) > most:
+            raise ValueError(f"lr must be at most {most * (1 - self.beta1):.2g} with beta1 {self.beta1}, got {self.lr}")
 
 
 @dataclass(frozen=True, kw_only=True)

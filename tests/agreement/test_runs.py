@@ -9,7 +9,7 @@ from tests.agreement.specs import ODD, small
 
 from arithmos.engines import ENGINES
 from arithmos.engines.contract import Control, Job
-from arithmos.spec import MODELS, Spec
+from arithmos.spec import MODELS, Adam, Spec
 from arithmos.statistics import benjamini_hochberg
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic
 
@@ -42,6 +42,21 @@ def test_two_hundred_steps(engine, torch_engine, name):
             np.testing.assert_allclose(getattr(ours.curve, of), getattr(theirs.curve, of), rtol=1e-3, atol=1e-5)
         np.testing.assert_allclose(ours.best_weights, theirs.best_weights, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(ours.best_gate, theirs.best_gate, atol=1e-5)
+
+
+@pytest.mark.parametrize("adam", [Adam(beta1=0, beta2=0), Adam(beta1=0), Adam(eps=1.2e-38), Adam(lr=3e37, eps=1)])
+def test_odd_settings_of_adam(engine, torch_engine, adam):
+    """Integers, and the smallest and largest numbers that are taken."""
+    spec = dataclasses.replace(small("NMU"), iterations=19, evaluate_every=5, optimizer=adam)
+    for ours, theirs in both(engine, torch_engine, spec):
+        assert (ours.records, ours.ended_early) == (theirs.records, theirs.ended_early) == (4, False)
+        np.testing.assert_allclose(ours.end_weights, theirs.end_weights, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [2**32, -1, 1.5])
+def test_a_seed_that_is_no_32_bit_word_is_refused(seed):
+    with pytest.raises(ValueError, match=r"seed must be a whole number from 0 to 2\^32 - 1, got"):
+        Job(small("NMU"), (0, seed))
 
 
 @pytest.mark.parametrize("name", ["exp-log first", "rows with three outputs"])

@@ -80,7 +80,8 @@ def test_sums_of_products_take_a_second_round():
 
 def test_several_outputs():
     x, y = rows(4, lambda a, b, c, d: np.stack([(a + b) * c, a - d, np.full(len(a), 3.0)], 1))
-    model = fit(pd.DataFrame(x, columns=["mass", "b c", "d", "e"]), y)
+    with pytest.warns(UserWarning, match="output 3 of y is 3 in every row"):
+        model = fit(pd.DataFrame(x, columns=["mass", "b c", "d", "e"]), y)
     assert str(model.formula_) == "y1 = d*(b c + mass)\ny2 = -e + mass\ny3 = 3"
     assert model.predict(pd.DataFrame(x, columns=["mass", "b c", "d", "e"])).shape == (300, 3)
     assert model.score(pd.DataFrame(x, columns=["mass", "b c", "d", "e"]), y) == pytest.approx(1)
@@ -155,6 +156,27 @@ def test_an_engine_takes_the_widest_network_or_none():
 def test_few_rows_do():
     x, y = rows(2, lambda a, b: a * b, 12)
     assert str(fit(x, y).formula_) == "x1*x2"
+
+
+def test_integers_that_float64_does_not_hold_are_refused():
+    x = np.array([[2**53 + 1, 1], [2**53, 2], [5, 3]])
+    frame = pd.DataFrame({"id": x[:, 0], "a": [0.5, 1.5, 2.5]})
+    model = ArithmeticRegressor(**SMALL)
+    with pytest.raises(ValueError, match=r"X must have integers within ±2\^53, .* got 9007199254740993"):
+        model.fit(x, [1, 2, 3])
+    with pytest.raises(ValueError, match=r"y must have integers within ±2\^53"):
+        model.fit([[1], [2], [3]], x[:, 0].tolist())
+    with pytest.raises(ValueError, match=r"column 'id' of X must have integers within ±2\^53"):
+        model.fit(frame, [1, 2, 3])
+
+
+def test_a_constant_target_is_fitted_with_a_warning():
+    x = np.random.default_rng(0).uniform(1, 2, (20, 2))
+    with pytest.warns(UserWarning, match="y is 7 in every row: there is nothing to explain"):
+        model = ArithmeticRegressor(**SMALL).fit(x, np.full(20, 7.0))
+    assert str(model.formula_) == "7"
+    with pytest.warns(UserWarning, match="output 2 of y is -1 in every row"):
+        ArithmeticRegressor(**SMALL).fit(x, np.stack([x[:, 0], np.full(20, -1.0)], 1))
 
 
 def test_a_constant_column_plays_no_part():

@@ -32,10 +32,35 @@ def test_says_what_it_leaves_out(tmp_path):
     assert table.left_out == (
         "column 'city', which is text, such as 'Paris' in row 1",
         "column 'hole', which is empty in 4 of 5 rows",
-        "1 of 5 rows, which have gaps",
+        "1 of 5 rows, which have infinite values",
         "column 'k', which is 3 in every row",
     )
     assert len(table.x) == len(table.y) == 4
+
+
+def test_integers_that_float64_does_not_hold_are_no_numbers(tmp_path):
+    """Two of them become the same number, beside gaps or not; powers of two do as well as any other integer would."""
+    lines = [
+        "id,gap,huge,a,y",
+        "9007199254740993,-9007199254740993,123456789012345678901234567890,1,1",
+        "9007199254740992,,2,9007199254740992,2",
+        "9007199254740994,5,3,-9007199254740992,4",
+    ]
+    table = read_columns(write(tmp_path / "data.csv", "\n".join(lines)), ["y"])
+    assert table.names == ("a",)
+    beyond = "which has integers beyond 2^53, where float64 skips some, such as"
+    assert table.left_out == (
+        f"column 'id', {beyond} 9007199254740993 in row 1",
+        f"column 'gap', {beyond} -9007199254740993 in row 1",
+        f"column 'huge', {beyond} 123456789012345678901234567890 in row 1",
+    )
+
+
+def test_rows_with_gaps_and_rows_with_infinite_values_are_told_apart(tmp_path):
+    text = "a,b,y\n1,2,1\n2,inf,2\n3,,3\n4,-inf,\n5,2,7\n6,3,8\n7,1,2\n"
+    table = read_columns(write(tmp_path / "data.csv", text), ["y"])
+    assert table.left_out == ("2 of 7 rows, which have gaps", "1 of 7 rows, which have infinite values")
+    np.testing.assert_array_equal(table.x, [[1, 2], [5, 2], [6, 3], [7, 1]])
 
 
 def test_takes_the_columns_that_are_named(tmp_path):
@@ -65,6 +90,15 @@ def test_separators_at_the_ends_of_rows_are_no_column(tmp_path):
         ("a,y\n", ["y"], None, "data.csv must have at least 3 rows without gaps, got 0"),
         ("a,y\n1,2,3\n4,5,6\n7,8,9\n", ["y"], None, "rows have more values than its first line has names"),
         ("a ,a,y\n1,2,3\n4,5,6\n7,8,9\n", ["y"], None, "data.csv has two columns 'a'"),
+        ("a,y\n1,7\n2,7\n3,7\n4,\n", ["y"], None, "column 'y' is 7 in every row: there is nothing to explain"),
+        ("a,y\n1,inf\n2,1e999\n3,7\n", ["y"], None, "column 'y' is infinite in 2 of 3 rows"),
+        ("a,y\n1,inf\n2,7\n3,8\n4,\n", ["y"], None, "at least 3 rows without gaps or infinite values, got 2"),
+        (
+            "a,y\n1,3\n2,9007199254740993\n3,9007199254740992\n",
+            ["y"],
+            None,
+            "column 'y' has integers beyond 2.53, where float64 skips some, such as 9007199254740993 in row 2",
+        ),
     ],
 )
 def test_refuses_what_it_cannot_use(tmp_path, text, targets, columns, message):

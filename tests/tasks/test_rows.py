@@ -47,6 +47,13 @@ def test_digest_knows_the_data():
     assert Rows(x.tolist(), x[:, 0].tolist()).digest == Rows(x, x[:, 0]).digest
 
 
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**53) - 1, 2**64 - 1])
+def test_integers_that_float64_does_not_hold_are_refused(number):
+    with pytest.raises(ValueError, match=rf"inputs must have integers within ±2\^53, .* got {number}$"):
+        Rows([[number], [0], [1]], [1, 2, 3])
+    assert Rows([[2**53], [-(2**53)], [1]], [1, 2, 3]).input_size == 1
+
+
 def test_own_test_set_is_kept_whole():
     x = np.ones((5, 2), np.float32)
     rows = Rows(x, x[:, 0], test=(x * 3, x[:, 1]))

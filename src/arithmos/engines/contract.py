@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _checks
 from ..nn._parts import Clamp, Leaf, Parts, Sigmoid, TanhSigmoid
 from ..spec import Spec
 from ..tasks import Arithmetic, DigitSequences, threshold
@@ -40,6 +41,11 @@ class Job:
 
     spec: Spec
     seeds: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if self.seeds:
+            for seed in (min(self.seeds), max(self.seeds)):
+                _checks.whole("seed", seed)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .. import _checks
 from ..engines import Engines
 from ..formula import Expression, expression
+from ..tasks.rows import check_integers
 from .candidates import Candidate, Output, rms
 from .finish import EXACT, refit, unexplained
 from .products import Floats, Products, network
@@ -198,6 +199,8 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         begun = time.monotonic()
         self._check()
+        for name, values in (("X", X), ("y", y)):
+            _check_integers(name, values)
         x, t = validate_data(
             self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=LEAST_ROWS
         )
@@ -212,6 +215,9 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not varies.all():
             names = ", ".join(name for name, v in zip(self._names(), varies, strict=True) if not v)
             warnings.warn(f"columns that are the same in every row play no part: {names}", stacklevel=2)
+        for number in np.flatnonzero(np.ptp(t, axis=0) == 0):
+            which = "y" if t.shape[1] == 1 else f"output {number + 1} of y"
+            warnings.warn(f"{which} is {t[0, number]:g} in every row: there is nothing to explain", stacklevel=2)
         random = check_random_state(self.random_state)
         outputs = self._outputs(x[:, varies] if varies.any() else x, t, random)
         plan = Plan(self.iterations, self.n_seeds, self.rounds, self.max_factors, self.constants, self.budget_s)
@@ -314,6 +320,15 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             engine=made.engine,
             elapsed_s=time.monotonic() - begun,
         )
+
+
+def _check_integers(name: str, values: Any) -> None:
+    """Refuse integers that float64 does not hold; the columns of a table may be of several types."""
+    if hasattr(values, "columns"):
+        for column in values.columns:
+            check_integers(f"column {column!r} of {name}", values[column])
+    else:
+        check_integers(name, values)
 
 
 def _verdict(formula: Products, candidate: Candidate, x: Floats, y: Floats) -> Verdict:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from .. import _checks
 from ..tasks.read import first_line
+from ..tasks.rows import EXACT
 from .products import Floats
 
 SEPARATORS = ",;\t"
@@ -41,8 +42,9 @@ class Table:
 def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str] | None = None) -> Table:
     """Reads a CSV file whose first line names its columns.
 
-    Columns of text, columns that are mostly empty and columns that are the same in every row are left out, and then
-    rows with gaps; a target of these kinds is an error, and so is a column asked for by name.
+    Columns of text, columns with integers beyond 2^53, columns that are mostly empty or infinite and columns that are
+    the same in every row are left out, and then rows with gaps or infinite values; a target of these kinds is an error,
+    and so is a column asked for by name.
 
     Args:
         path: the file; values are separated by commas, semicolons or tabs.
@@ -70,12 +72,19 @@ def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str
             raise ValueError(f"column {name!r} {why}")
     left_out = [f"column {name!r}, which {why}" for name, why in unfit.items()]
     frame = frame.drop(columns=[*unfit])
-    numbers = frame.astype(np.float64).replace([np.inf, -np.inf], np.nan)
-    whole = numbers.dropna()
-    if gaps := len(numbers) - len(whole):
-        left_out.append(f"{gaps} of {len(numbers)} rows, which have gaps")
+    numbers = frame.astype(np.float64)
+    gaps = numbers.isna().any(axis=1)
+    infinite = numbers.isin([np.inf, -np.inf]).any(axis=1) & ~gaps
+    for rows, what in ((gaps, "gaps"), (infinite, "infinite values")):
+        if rows.any():
+            left_out.append(f"{rows.sum()} of {len(numbers)} rows, which have {what}")
+    whole = numbers[~(gaps | infinite)]
     if len(whole) < LEAST_ROWS:
-        raise ValueError(f"{path} must have at least {LEAST_ROWS} rows without gaps, got {len(whole)}")
+        without = "gaps or infinite values" if infinite.any() else "gaps"
+        raise ValueError(f"{path} must have at least {LEAST_ROWS} rows without {without}, got {len(whole)}")
+    for name in targets:
+        if whole[name].eq(whole[name].iloc[0]).all():
+            raise ValueError(f"column {name!r} is {whole[name].iloc[0]:g} in every row: there is nothing to explain")
     inputs = whole.drop(columns=[*targets])
     varies = inputs.ne(inputs.iloc[0]).any()
     constant = inputs.iloc[0][~varies]
@@ -95,9 +104,11 @@ def _read(path: Path) -> pd.DataFrame:
             raise ValueError(f"{path} must have at most {MOST_COLUMNS:,} columns, got {count:,}")
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
+            # Types that have gaps: integers in a column with gaps would be read as float64, and large ones be rounded.
+            gaps: dict[str, Any] = {"dtype_backend": "numpy_nullable"}
             form: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "skipinitialspace": True}
             names = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **form).iloc[0].map(_name)
-            frame: pd.DataFrame = pd.read_csv(path, index_col=False, low_memory=False, **form)
+            frame: pd.DataFrame = pd.read_csv(path, index_col=False, low_memory=False, **gaps, **form)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not text in UTF-8") from error
     except pd.errors.EmptyDataError as error:
@@ -123,8 +134,18 @@ def _unfit(column: "pd.Series[float]") -> str:
     """Why a column cannot be used, or nothing."""
     if column.isna().mean() > MOSTLY:
         return f"is empty in {column.isna().sum()} of {len(column)} rows"
-    if pd.api.types.is_numeric_dtype(column):
-        return ""
-    numbers = pd.to_numeric(column, errors="coerce")
-    text = column[numbers.isna() & column.notna()]
-    return f"is text, such as {text.iloc[0]!r} in row {text.index[0] + 1}" if len(text) else ""
+    if pd.api.types.is_integer_dtype(column):
+        large = column[(column > EXACT) | (column < -EXACT)]
+    elif pd.api.types.is_numeric_dtype(column):
+        infinite = column.isin([np.inf, -np.inf])
+        return f"is infinite in {infinite.sum()} of {len(column)} rows" if infinite.mean() > MOSTLY else ""
+    else:
+        numbers = pd.to_numeric(column, errors="coerce")
+        text = column[numbers.isna() & column.notna()]
+        if len(text):
+            return f"is text, such as {text.iloc[0]!r} in row {text.index[0] + 1}"
+        large = column[column.notna() & column.astype(str).str.fullmatch(r"[+-]?\d{17,}")]
+    if len(large):
+        example = f"{large.iloc[0]} in row {large.index[0] + 1}"
+        return f"has integers beyond 2^53, where float64 skips some, such as {example}"
+    return ""

@@ -1,5 +1,6 @@
 """Tables of numbers from files: CSV, and NumPy's own format without pickles."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _checks
+from .rows import EXACT
 
 SUFFIXES = (".csv", ".npy")
 MOST_BYTES = 2**30
 """Size of the largest CSV file."""
 MOST_HEAD = 2**20
 """Characters of the longest first line of a CSV file."""
+_LONG = re.compile(r"(?:^|(?<=,))\s*[+-]?0*([1-9]\d{15,})\s*(?=,|$)")
+"""A field that is an integer of 16 digits or more."""
 
 
 def read_numbers(path: str | Path) -> NDArray[np.floating[Any] | np.integer[Any]]:
@@ -58,7 +62,13 @@ def _csv(path: Path) -> NDArray[np.float64]:
     rows = rows[0 if rows and _numbers(rows[0]) else 1 :]
     if not rows:
         raise ValueError("it has no rows")
-    return np.loadtxt(rows, delimiter=",", ndmin=2, comments=None)
+    table = np.loadtxt(rows, delimiter=",", ndmin=2, comments=None)
+    for row in np.flatnonzero((np.abs(table) >= EXACT).any(axis=1)):
+        for found in _LONG.finditer(rows[row]):
+            if len(found[1]) > 16 or int(found[1]) > EXACT:
+                integer = _checks.shown(found[0].strip())
+                raise ValueError(f"row {row + 1} has {integer}; beyond 2^53 float64 does not hold every integer")
+    return table
 
 
 def _numbers(line: str) -> bool:

@@ -6,11 +6,15 @@ the data, not the data, is part of a run's name.
 """
 
 import hashlib
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _checks, philox
+
+EXACT = 2**53
+"""Integers up to this one are all numbers of float64."""
 
 
 class Rows:
@@ -124,6 +128,7 @@ def _matrix(name: str, values: ArrayLike, *, column: bool = False) -> NDArray[np
         raise ValueError(f"{name} must be a table of numbers: {error}") from error
     if given.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be a table of numbers, got {_checks.shown(values)}")
+    check_integers(name, values)
     if column and given.ndim == 1:
         given = given[:, None]
     with np.errstate(over="ignore"):
@@ -134,6 +139,18 @@ def _matrix(name: str, values: ArrayLike, *, column: bool = False) -> NDArray[np
         row, column = np.argwhere(~np.isfinite(array))[0]
         raise ValueError(f"{name} must be finite, got {array[row, column]} in row {row}, column {column}")
     return array
+
+
+def check_integers(name: str, values: ArrayLike) -> None:
+    """Refuse integers so large that float64 does not tell them from their neighbours."""
+    array = np.asarray(values) if hasattr(values, "dtype") else np.asarray(values, object)  # as the integers they are
+    if array.dtype.kind in "iu" and array.size:
+        integers = [int(array.max()), int(array.min())]
+    else:
+        integers = [int(v) for v in array.flat if isinstance(v, Integral)] if array.dtype.kind == "O" else []
+    far = max(integers, key=abs, default=0)
+    if abs(far) > EXACT:
+        raise ValueError(f"{name} must have integers within ±2^53, beyond which float64 skips some, got {far}")
 
 
 def _digest(*arrays: NDArray[np.float32]) -> str:
