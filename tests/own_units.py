@@ -189,6 +189,12 @@ class Lies(NMU):
         return z if self.training else torch.zeros_like(z)
 
 
+class Shadowed(NMU):
+    """Declares parts that NMU replaces when it is built, and draws from."""
+
+    parts = Leaf(Clamp(0.0, 1.0), Product(), Uniform(0.0, 0.5), sparsity="unsigned")
+
+
 class HalfNMU(NMU):
     """Declares parts that are right."""
 

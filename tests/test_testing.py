@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tests.own_units import Branching, Counting, Dropped, EvalBroken, HalfNMU, Integers, Normed
 from torch import nn
 
 from arithmos.nn import NMU, Clamp, Leaf, NACMulNMU, Product, Sum, Unit
@@ -123,6 +124,9 @@ def test_a_layer_in_ten_lines_passes():
         (WrongParts, "parts", "declare the parts that forward is made of"),
         (WrongSparsity, "parts", "regularize the stored matrix"),
         (HidesNaN, "nan", "let NaN through"),
+        (Integers, "trial", "its output is torch.int64; it must be floating-point"),
+        (Counting, "trial", "it keeps state that is no buffer"),
+        (EvalBroken, "parts", "in evaluation mode"),
     ],
 )
 @pytest.mark.usefixtures("shapes_unchecked")
@@ -132,6 +136,26 @@ def test_a_broken_layer_is_told_what_to_change(layer, check, message):
         checks[check](layer)
     assert str(failure.value).startswith(f"{layer.__name__}: ")
     assert message in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("layer", "why"),
+    [
+        (Dropped, "it draws random numbers"),
+        (Normed, "it keeps running state, its buffer 1.norm.running_mean"),
+        (Branching, "it branches on the values"),
+    ],
+)
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_what_cannot_be_stacked_is_warned_of(layer, why):
+    warned = pytest.warns(UserWarning, match=f"{layer.__name__} is trained seed by seed, which takes longer: {why}")
+    with warned, pytest.raises(AssertionError, match=f"{layer.__name__}: "):
+        check_unit(layer)
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_a_unit_of_known_parts_passes():
+    assert set(check_unit(HalfNMU).values()) == {"passed"}
 
 
 def test_wrong_bounds_are_found():

@@ -25,7 +25,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 
+from .engines.probe import Finding, examine
 from .nn import ExpLog, Leaf, Product, Unit, _described
+from .spec import Layer, Model, Spec, as_unit
+from .tasks import TEN_PARAMETERS
 
 IN, OUT, BATCH = 4, 3, 5
 
@@ -41,12 +44,17 @@ def check_unit(unit: Checked) -> dict[str, str]:
     Returns:
         By the name of the check, "passed" or why it was skipped.
 
+    Warns:
+        UserWarning: runs of the unit cannot be stacked, and are trained seed by seed.
+
     Example:
         >>> check_unit(nn.Linear)
         Traceback (most recent call last):
         AssertionError: Linear: reset_parameters(generator): ... takes 1 positional argument but 2 were given
         To pass: take generator=None as an argument, and give it to every random filler.
     """
+    if why := _trial(unit).alone:
+        warnings.warn(f"{_record(unit).name} is trained seed by seed, which takes longer: {why}", stacklevel=2)
     results = {}
     for check in CONTRACT:
         try:
@@ -260,6 +268,13 @@ def check_parts(unit: Checked) -> None:
         _close(found, _described.regularizer(parts, list(layer.parameters())))
 
 
+def check_trial(unit: Checked) -> None:
+    """The engines can run it: the trial that `arithmos run` makes of a network with the unit."""
+    with _expect(unit, "trial of NAU and the unit on the problem of Table 1", "do away with the reason that it gives"):
+        if why := _trial(unit).refused:
+            raise AssertionError(why)
+
+
 def check_nan(unit: Checked) -> None:
     """NaN in a row of the input is NaN in that row of the output, and in no other."""
     layer, x = _build(unit), _input(BATCH, IN)
@@ -282,6 +297,7 @@ CONTRACT: tuple[Callable[[Checked], None], ...] = (
     check_copies,
     check_reset,
     check_parts,
+    check_trial,
     check_nan,
     check_vmap,
     check_export,
@@ -296,6 +312,11 @@ def _record(unit: Checked) -> Unit:
         return unit
     name = getattr(unit, "__name__", repr(unit))
     return Unit(unit, name=name, label=name, parts=getattr(unit, "parts", None))
+
+
+def _trial(unit: Checked) -> Finding:
+    own = as_unit(unit) if isinstance(unit, type) else _record(unit)
+    return examine(Spec(task=TEN_PARAMETERS, model=Model(own.name, (Layer("NAU"), Layer(own)))))
 
 
 def _build(unit: Checked, **options: object) -> nn.Module:

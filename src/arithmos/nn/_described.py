@@ -72,6 +72,8 @@ def misdescribed(layer: nn.Module, parts: Parts, in_features: int, out_features:
         out_features: size of its output.
     """
     parameters = list(layer.parameters())
+    if getattr(layer, "parts", parts) != parts:
+        return "it has others once it is built"
     if [tuple(p.shape) for p in parameters] != shapes(parts, in_features, out_features):
         return "its parameters have other shapes"
     own: dict[str, tuple[float, float]] = getattr(layer, "bounds", dict)()
