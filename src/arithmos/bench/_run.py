@@ -12,12 +12,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-from .._memory import check_curve
 from .._platform import STOP_SIGNALS
 from ..engines import Control, Engines, Run
 from ..engines.cost import Clock
 from ..papers import Experiment
 from ..spec import Model, Spec
+from ..spec.memory import check_curve
 from ..store import Store
 from ._plan import clock, load_units, plan, select
 from ._sharing import Others, arrange

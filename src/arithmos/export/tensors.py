@@ -14,8 +14,8 @@ from torch import nn
 from .. import __version__, _checks
 from .._extras import needs
 from .._files import write_whole
-from .._options import checked
 from ..nn import UNITS, Recurrent
+from ..spec.options import checked
 
 KEY = "arithmos.network"
 MOST_HEADER = 2**20

@@ -3,8 +3,8 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from .tasks import Arithmetic, DigitSequences
-from .tasks.threshold import CHUNK
+from ..tasks import Arithmetic, DigitSequences
+from ..tasks.threshold import CHUNK
 
 if TYPE_CHECKING:
     from .spec import Spec

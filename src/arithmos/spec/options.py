@@ -3,9 +3,9 @@
 import inspect
 from functools import lru_cache
 
-from . import _checks
-from .nn import CELLS
-from .nn._unit import Unit
+from .. import _checks
+from ..nn import CELLS
+from ..nn._unit import Unit
 
 Plain = str | int | float | bool
 Options = tuple[tuple[str, Plain], ...]

@@ -1,0 +1,13 @@
+"""Specs, which name runs; the models in them; and the loading of users' units."""
+
+from .loading import as_unit as as_unit
+from .loading import load_unit as load_unit
+from .models import MODELS as MODELS
+from .models import NO_SCHEDULE as NO_SCHEDULE
+from .models import InputRegularizer as InputRegularizer
+from .models import Layer as Layer
+from .models import Model as Model
+from .models import model as model
+from .spec import GENERATOR as GENERATOR
+from .spec import Adam as Adam
+from .spec import Spec as Spec

@@ -1,0 +1,99 @@
+"""Units of users: from a file, which is read first and run only when the unit is needed, or from a class."""
+
+import dataclasses
+import hashlib
+import importlib.util
+import inspect
+import sys
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+
+from torch import nn
+
+from ..nn._parts import Parts
+from ..nn._unit import Unit
+
+LOADED = "__arithmos_loaded__"
+"""Attribute of a user's module that holds the text it was made from."""
+
+
+def source(unit: Unit) -> str:
+    """The file, or cell of a notebook, in which a user's unit is written: whole, for a class may call on neighbours."""
+    module = sys.modules.get(unit.module.__module__)
+    if isinstance(loaded := getattr(module, LOADED, None), str):
+        return loaded
+    try:
+        return Path(inspect.getfile(unit.module)).read_text(encoding="utf-8")
+    except (OSError, TypeError):  # no file: in a notebook a class does not know its cell, but its functions do
+        for member in vars(unit.module).values():
+            if inspect.isfunction(member) and member.__module__ == unit.module.__module__:
+                return "".join(inspect.findsource(member)[0])
+    raise ValueError(f"unit {unit.name!r}: its source, by which runs are known, is not found; write it into a file")
+
+
+def read_unit(name: str) -> str:
+    """The text of the user's file in `path/to/file.py:Class`, which is not run."""
+    path = name.rpartition(":")[0]
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"unit {name!r}: there is no file {path!r}")
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"unit {name!r}: {path!r} is not text in UTF-8") from error
+
+
+def load_unit(name: str, text: str | None = None) -> Unit:
+    """A unit from a user's file, which is run.
+
+    Args:
+        name: `path/to/file.py:Class`, or `:record` for a `Unit` with parts of its own.
+        text: of the file; read by default.
+    """
+    path, _, attribute = name.rpartition(":")
+    text = read_unit(name) if text is None else text
+    try:
+        module = _module(Path(path).resolve(), text)
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"unit {name!r}: {path!r} does not load: {type(error).__name__}: {error}") from error
+    found = getattr(module, attribute, None)
+    if isinstance(found, Unit):
+        return dataclasses.replace(found, name=name)
+    if isinstance(found, type) and issubclass(found, nn.Module):
+        return dataclasses.replace(as_unit(found), name=name)
+    classes = [key for key, value in vars(module).items() if isinstance(value, type | Unit)]
+    raise ValueError(f"unit {name!r}: {attribute!r} is no nn.Module class or Unit of {path!r}; it has {classes}")
+
+
+@lru_cache(maxsize=32)
+def _module(path: Path, text: str) -> ModuleType:
+    """A user's file as a module. One that was edited is another: its runs are known by the text that made them."""
+    digest = hashlib.blake2b(f"{path}\0{text}".encode(), digest_size=8).hexdigest()
+    module_spec = importlib.util.spec_from_file_location(f"arithmos_user_{digest}", path)
+    if module_spec is None:
+        raise ImportError("it is not a Python file")
+    module = importlib.util.module_from_spec(module_spec)
+    setattr(module, LOADED, text)
+    sys.modules[module.__name__] = module  # where inspect and pickle look for its classes
+    exec(compile(text, path, "exec"), vars(module))
+    return module
+
+
+def as_unit(unit: Unit | type[nn.Module]) -> Unit:
+    """A user's layer class as a unit; the `parts` that it declares, if it does, let the fast engines run it."""
+    if isinstance(unit, Unit):
+        return unit
+    return Unit(unit, name=unit.__name__, label=unit.__name__, parts=_declared(unit))
+
+
+def _declared(module: type[nn.Module]) -> Parts | None:
+    """The parts of a class; None if it replaces a method of the class that declares them, which they describe."""
+    parts = getattr(module, "parts", None)
+    if not isinstance(parts, Parts):
+        return None
+
+    def owner(name: str) -> int:
+        return next((place for place, base in enumerate(module.__mro__) if name in vars(base)), len(module.__mro__))
+
+    methods = ("forward", "weights", "bounds", "sparsity", "gate_value")
+    return parts if all(owner(name) >= owner("parts") for name in methods) else None

@@ -1,0 +1,204 @@
+"""`Model` and its layers, and `MODELS`, the networks that tables compare."""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import cast
+
+from torch import nn
+
+from .. import _checks
+from ..nn import CELLS
+from ..nn._parts import Parts
+from ..nn._unit import Catalogue, Unit
+from ..training import SparsitySchedule
+from .loading import load_unit, read_unit, source
+from .options import Plain, checked
+
+NO_SCHEDULE = SparsitySchedule(0.0, 0, 1)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer of a network.
+
+    A user's file is read when the layer is made, and run only when its class is needed: `name`, `label` and `version`
+    come from its path and text.
+
+    Args:
+        unit: a name of `CELLS`, `path/to/file.py:Class` for a class of the user's, or a `Unit`.
+        options: arguments of the unit, as sorted pairs.
+    """
+
+    unit: str | Unit
+    options: tuple[tuple[str, Plain], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.unit, Unit):
+            _checks.text("unit", self.unit)
+            _ = self._text if self.file else self.record  # what is not there is an error here
+        object.__setattr__(self, "options", checked(self.unit, self.options))
+
+    @property
+    def file(self) -> Path | None:
+        """The user's file that has the unit, if one has."""
+        path, colon, _ = self.unit.rpartition(":") if isinstance(self.unit, str) else ("", "", "")
+        return Path(path) if colon else None
+
+    @cached_property
+    def _text(self) -> str:
+        return read_unit(str(self.unit))
+
+    @cached_property
+    def record(self) -> Unit:
+        """The unit's record. A user's file is run for it, as it was when the layer was made."""
+        if isinstance(self.unit, Unit):
+            return self.unit
+        return load_unit(self.unit, self._text) if self.file else CELLS[self.unit]
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs, which may not have the user's file."""
+        return {"unit": self.unit, "options": self.options}
+
+    @property
+    def name(self) -> str:
+        """The unit's name; a user's file is known by its name, wherever it lies."""
+        return Path(self.unit.name if isinstance(self.unit, Unit) else self.unit).name
+
+    @property
+    def label(self) -> str:
+        """The unit's name in a printed table; of a user's file, what is named in it."""
+        return str(self.unit).rpartition(":")[2] if self.file else self.record.label
+
+    @property
+    def own(self) -> bool:
+        """Whether the unit is a user's own, and not one of `CELLS`."""
+        return self.file is not None or CELLS.get(self.record.name) != self.record
+
+    @property
+    def version(self) -> str:
+        """The unit's version; for one that is not in `CELLS`, the digest of its source."""
+        if not self.own:
+            return str(self.record.version)
+        text = self._text if self.file else source(self.record)
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def build(self, in_features: int, out_features: int) -> nn.Module:
+        """The layer itself."""
+        return self.record.build(in_features, out_features, **dict(self.options))
+
+    @property
+    def parts(self) -> Parts | None:
+        """What the layer is made of, its options applied; None if it has a part of its own."""
+        if self.record.parts is None or not self.options:
+            return self.record.parts
+        return cast(Parts, self.record.build(1, 1, device="meta", **dict(self.options)).parts)
+
+
+@dataclass(frozen=True)
+class InputRegularizer:
+    """How strongly a cell's unused inputs are pulled to the value that changes nothing (sequences of digits).
+
+    Args:
+        strength: weight of `input_regularizer_add` or `input_regularizer_mul`, as the cell's aggregation has it.
+        logs: an exp-log cell is regularized on the logarithms of its inputs, as the published runs were, and not on
+            the inputs, as the paper has it.
+    """
+
+    strength: float = 0.0
+    logs: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "strength", float(_checks.number("strength", self.strength)))
+        if self.strength < 0:
+            raise ValueError(f"strength must not be negative, got {self.strength}")
+        if not isinstance(self.logs, bool):
+            raise ValueError(f"logs must be True or False, got {_checks.shown(self.logs)}")
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a table compares: the layers of a network, and the schedule of their sparsity regularizer.
+
+    Args:
+        name: how it is spelled in code, JSON and on the command line; not part of a run's name.
+        layers: from input to output.
+        schedule: strength and ramp of the regularizer; strength 0 for none.
+        label: how it is spelled in a printed table.
+        inputs: regularizer of a cell's inputs.
+    """
+
+    name: str = field(compare=False)
+    layers: tuple[Layer, ...]
+    schedule: SparsitySchedule = NO_SCHEDULE
+    label: str = field(default="", compare=False)
+    inputs: InputRegularizer = InputRegularizer()
+
+    def __post_init__(self) -> None:
+        _checks.text("name", self.name)
+        if not isinstance(self.layers, tuple) or not all(isinstance(layer, Layer) for layer in self.layers):
+            raise ValueError(f"layers must be a tuple of Layer, got {_checks.shown(self.layers)}")
+        if not self.layers:
+            raise ValueError(f"layers of model {self.name!r} must be at least one, got none")
+        if not isinstance(self.schedule, SparsitySchedule):
+            raise ValueError(f"schedule must be a SparsitySchedule, got {_checks.shown(self.schedule)}")
+        if not isinstance(self.inputs, InputRegularizer):
+            raise ValueError(f"inputs must be an InputRegularizer, got {_checks.shown(self.inputs)}")
+        unnamed = isinstance(self.label, str) and not self.label
+        object.__setattr__(self, "label", self.name if unnamed else _checks.text("label", self.label))
+
+    def with_options(self, **options: Plain) -> "Model":
+        """The same model with these options on every layer, as an ablation has it."""
+        layers = (replace_options(layer, options) for layer in self.layers)
+        return dataclasses.replace(self, layers=tuple(layers))
+
+
+def replace_options(layer: Layer, options: Mapping[str, Plain]) -> Layer:
+    """The same layer with these options beside its own."""
+    return Layer(layer.unit, tuple(sorted({**dict(layer.options), **options}.items())))
+
+
+def _model(name: str, layers: str, label: str, schedule: SparsitySchedule | None = None) -> Model:
+    return Model(name, tuple(Layer(unit) for unit in layers.split(">")), schedule or NO_SCHEDULE, label)
+
+
+_LATE = SparsitySchedule(10.0, 1_000_000, 2_000_000)
+_EARLY = SparsitySchedule(0.01, 5_000, 50_000)
+
+MODELS: Catalogue[Model] = Catalogue(
+    "model",
+    _model("NACMulNMU", "NAU>NACMulNMU", "NAC•,NMU", _LATE),
+    _model("NACMulSigma", "NACAdd>NACMulSigma", "NAC•,σ"),
+    _model("NACMul", "NACAdd>NACMul", "NAC•"),
+    _model("NACAdd", "NACAdd>NACAdd", "NAC₊"),
+    _model("GatedNAUNMU", "GatedNAUNMU>GatedNAUNMU", "Gated NAU/NMU", _LATE),
+    _model("Linear", "Linear>Linear", "Linear"),
+    _model("NALU", "NALU>NALU", "NALU"),
+    _model("NAU", "NAU>NAU", "NAU", _EARLY),
+    _model("NMU", "NAU>NMU", "NMU", _LATE),
+    _model("ReLU", "ReLU>Linear", "ReLU"),
+    _model("ReLU6", "ReLU6>Linear", "ReLU6"),
+    _model("GateNAUNMU", "NAU>GatedNAUNMU", "Gated NAU/NMU", _LATE),
+    _model("GateNALUSeparate", "NACAdd>NALUSeparate", "NALU (separate)"),
+    _model("GateNALUShared", "NACAdd>NALU", "NALU (shared)"),
+)
+"""The published models in the order in which tables print; the last three are those of the gate experiment."""
+
+
+def model(name: str) -> Model:
+    """A model by its name in `MODELS`, or by its layers joined by `>`.
+
+    Layers that are no published model have the schedule of the model NMU, for what there is to regularize in them.
+
+    Example:
+        >>> model("NAU>NMU") == model("NMU")
+        True
+    """
+    if ">" not in name and ":" not in name:
+        return MODELS[name]
+    layers = tuple(Layer(unit.strip()) for unit in name.split(">"))
+    known = next((known for known in MODELS.values() if known.layers == layers), None)
+    return known or Model(name, layers, _LATE, ">".join(layer.label for layer in layers))

@@ -1,0 +1,244 @@
+"""`Spec`: all that decides a run but its seed.
+
+A spec is plain values. Its id is the hash of its canonical JSON, in which the versions of task and units stand too,
+so a stored number is never mistaken for that of a changed task. Names and labels are not part of it.
+"""
+
+import dataclasses
+import hashlib
+import inspect
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import nn
+
+from .. import _checks
+from ..nn import CELLS, LSTM, DigitReader, Recurrent
+from ..nn._parts import Leaf, Parts
+from ..tasks import DigitSequences, Observations, Rows, Task
+from . import memory
+from .models import Model
+from .options import try_options
+
+GENERATOR = threading.Lock()
+"""Held by whoever draws from torch's own generator, which all threads share."""
+
+
+@dataclass(frozen=True)
+class Adam:
+    """The optimizer; its defaults are torch's."""
+
+    lr: float = 1e-3
+    beta1: float = 0.9
+    beta2: float = 0.999
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        for name in ("lr", "beta1", "beta2", "eps"):
+            object.__setattr__(self, name, float(_checks.number(name, getattr(self, name))))
+        least, most = torch.finfo(torch.float32).tiny, torch.finfo(torch.float32).max
+        for name in ("lr", "eps"):
+            if not least <= _checks.positive(name, getattr(self, name)) <= most:
+                limits = f"from {least:.2g} to {most:.2g}, the range of float32"
+                raise ValueError(f"{name} must be {limits}, got {getattr(self, name)}")
+        for name in ("beta1", "beta2"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 0 and below 1, got {getattr(self, name)}")
+        if self.lr / (1 - self.beta1) > most:
+            raise ValueError(f"lr must be at most {most * (1 - self.beta1):.2g} with beta1 {self.beta1}, got {self.lr}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """All that decides a run but its seed.
+
+    Args:
+        task: where observations come from.
+        model: layers and schedule.
+        hidden_size: width between the layers.
+        iterations: the last iteration T; the loop runs t = 0 … T, so there are T + 1 updates.
+        batch_size: observations an iteration.
+        evaluate_every: iterations between two records; the first record is that of t = 0.
+        optimizer: Adam's settings.
+
+    Example:
+        >>> from arithmos.spec import MODELS
+        >>> from arithmos.tasks import TEN_PARAMETERS
+        >>> Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=200_000).sizes
+        (4, 2, 1)
+    """
+
+    task: Task
+    model: Model
+    hidden_size: int = 2
+    iterations: int = 5_000_000
+    batch_size: int = 128
+    evaluate_every: int = 1000
+    optimizer: Adam = Adam()
+
+    def __post_init__(self) -> None:
+        for name, kind in (("task", Task), ("model", Model), ("optimizer", Adam)):
+            if not isinstance(getattr(self, name), kind):
+                wanted = getattr(kind, "__name__", "task of arithmos.tasks")
+                raise ValueError(f"{name} must be a {wanted}, got {_checks.shown(getattr(self, name))}")
+        for name, least in (("hidden_size", 1), ("iterations", 0), ("batch_size", 1), ("evaluate_every", 1)):
+            object.__setattr__(self, name, _checks.whole(name, getattr(self, name), least))
+        for layer, i, o in zip(self.model.layers, self.sizes[:-1], self.sizes[1:], strict=True):
+            if layer.options and isinstance(layer.unit, str) and layer.unit in CELLS:
+                try_options(layer.unit, layer.options, i, o)
+        if isinstance(self.task, DigitSequences):
+            self._check_cell()
+        elif self.model.inputs.strength:
+            raise ValueError(
+                f"inputs of {self.model.name!r} can be regularized on sequences of digits only; strength must be 0"
+            )
+        memory.check(self)
+
+    def _check_cell(self) -> None:
+        if len(self.model.layers) != 1:
+            raise ValueError(
+                f"layers of model {self.model.name!r} must be one, the cell of a sequence, got {len(self.model.layers)}"
+            )
+        if self.model.layers[0].file is None:
+            self._check_inputs()
+
+    def _check_inputs(self) -> None:
+        if self.model.inputs.strength and not isinstance(self.parts[0], Leaf):
+            raise ValueError(f"the inputs of {self.model.name!r} have no regularizer; strength must be 0")
+
+    def load(self) -> None:
+        """Load the users' files with its units, which are not loaded to know a spec and its id.
+
+        Raises:
+            ValueError: a file does not load, or has no such unit; or the unit does not fit the spec.
+        """
+        for layer in self.model.layers:
+            _ = layer.record
+        self._check_inputs()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Width of the input, between the layers, and of the output."""
+        return (
+            self.task.input_size,
+            *[self.hidden_size] * (len(self.model.layers) - 1),
+            self.task.output_size,
+        )
+
+    @property
+    def observations(self) -> Observations:
+        """The task, where it is one of single observations."""
+        if isinstance(self.task, DigitSequences):
+            raise TypeError("the task must be one of single observations, got sequences of digits")
+        return self.task
+
+    @property
+    def records(self) -> int:
+        """Evaluations of a run that comes to its end."""
+        return self.iterations // self.evaluate_every + 1
+
+    @property
+    def parts(self) -> tuple[Parts | None, ...]:
+        """What each layer is made of."""
+        return tuple(layer.parts for layer in self.model.layers)
+
+    def json(self) -> str:
+        """Canonical JSON: sorted keys, no spaces, versions of task and units within."""
+        return json.dumps(_plain(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @cached_property
+    def id(self) -> str:
+        """Sixteen hexadecimal digits that name this spec."""
+        return hashlib.blake2b(self.json().encode(), digest_size=8).hexdigest()
+
+    def network(self, seed: int) -> nn.Sequential:
+        """The network with the initial weights of a run: those of the published run of the same seed.
+
+        The generator is seeded with the run's seed and fills all layers twice, of which the second pass stays. A
+        user's layer whose `reset_parameters` takes no generator keeps what it drew when it was built, from torch's
+        global generator seeded likewise. Where images are read, that one fills all layers, those of torch a third time.
+        """
+        if isinstance(self.task, DigitSequences):
+            return self._reading(seed, self.task.initial)
+        pairs = zip(self.sizes[:-1], self.sizes[1:], strict=True)
+        with GENERATOR, torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            layers = [layer.build(*pair) for layer, pair in zip(self.model.layers, pairs, strict=True)]
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(2):
+            for layer in layers:
+                reset = getattr(layer, "reset_parameters", None)
+                if reset is not None and "generator" in inspect.signature(reset).parameters:
+                    reset(generator=generator)
+        return nn.Sequential(*layers)
+
+    def _reading(self, seed: int, initial: float | None) -> nn.Sequential:
+        """The network that reads images; layers of torch are filled when they are built, too."""
+        with GENERATOR, torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            cell = self._cell(initial)
+            torch.manual_seed(seed)
+            reader = DigitReader()
+            if isinstance(cell, LSTM):  # the one cell that was torch's own, and so filled when built
+                cell.reset_parameters()
+            for layer in (*reader.children(), getattr(cell, "unit", cell)) * 2:
+                if callable(reset := getattr(layer, "reset_parameters", None)):
+                    reset()
+        return nn.Sequential(reader, cell)
+
+    def _cell(self, initial: float | None) -> nn.Module:
+        """The one layer as the cell of a sequence; a layer that goes along sequences itself is taken as it is."""
+        layer = self.model.layers[0].build(*self.sizes)
+        if callable(getattr(layer, "initial_state", None)):
+            if initial is not None:
+                layer.initial = initial  # type: ignore[assignment]
+            return layer
+        return Recurrent(layer, initial=initial)
+
+
+def _plain(spec: Spec) -> dict[str, Any]:
+    counts = {name: getattr(spec, name) for name in ("hidden_size", "iterations", "batch_size", "evaluate_every")}
+    layers = [
+        {"unit": layer.name, "options": dict(layer.options), "version": layer.version} for layer in spec.model.layers
+    ]
+    cell = {"inputs": dataclasses.asdict(spec.model.inputs)} if isinstance(spec.task, DigitSequences) else {}
+    return {
+        **counts,
+        **cell,
+        "layers": layers,
+        "optimizer": _floats(dataclasses.asdict(spec.optimizer)),
+        "schedule": _floats(dataclasses.asdict(spec.model.schedule)),
+        "task": _plain_task(spec.task),
+    }
+
+
+def _plain_task(task: Task) -> dict[str, Any]:
+    if isinstance(task, Rows):
+        names = ("version", "digest", "input_size", "output_size", "validation_share", "test_share", "threshold")
+        return {"kind": "rows", **{name: getattr(task, name) for name in names}}
+    if isinstance(task, DigitSequences):
+        return {
+            "kind": "digits",
+            "version": task.version,
+            "initial": None if task.initial is None else float(task.initial),
+            **{name: list(getattr(task, name)) for name in ("test_lengths", "digits")},
+            **{name: getattr(task, name) for name in ("data", "operation", "length", "images", "validation_size")},
+            **{name: getattr(task, name) for name in ("fixed", "every_step")},
+        }
+    return {
+        "kind": "arithmetic",
+        "version": task.version,
+        **{name: getattr(task, name) for name in ("operation", "input_size", "subset_count", "fixed")},
+        **{name: float(getattr(task, name)) for name in ("subset_ratio", "overlap_ratio")},
+        **{name: [[*map(float, part)] for part in getattr(task, name)] for name in ("interpolation", "extrapolation")},
+    }
+
+
+def _floats(values: Mapping[str, float]) -> dict[str, float]:
+    """The same numbers whether they were written 1 or 1.0."""
+    return {name: float(value) for name, value in values.items()}
