@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.formula.layers import EVERY, chosen, filled, nac, network
+from tests.own_units import EvalBroken
 from torch import nn
 
 from arithmos.engines.contract import effective
@@ -141,6 +142,7 @@ def two():
     ("arguments", "options", "message"),
     [
         (lambda: nn.Sequential(NAU(2, 2), nn.Dropout()), {}, "layer 2, Dropout, does not say what it is made of"),
+        (lambda: EvalBroken(2, 1), {}, "layer 1, EvalBroken, does not say what it is made of"),
         (lambda: nn.Sequential(), {}, "model must have at least one layer, got Sequential without any"),
         (lambda: nn.Sequential(NAU(2, 3), NMU(2, 1)), {}, "layer 2, NMU, must take the 3 values that layer 1, NAU,"),
         (lambda: filled(NAU(2, 1), [[1.0, np.nan]]), {}, r"finite, got nan in layer 1, NAU, weight\[0, 1\]"),

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from ..engines.contract import effective, layout
+from ..nn._described import keeps_parts
 from ..nn._parts import ExpLog, Leaf, Parts
 from ..nn._parts import Gate as GateParts
 from ..nn.recurrent import Recurrent
@@ -117,7 +118,7 @@ def _stage(module: nn.Module, number: int) -> Stage:
         return replace(_stage(module.unit, number), initial=module.initial)
     parts = getattr(module, "parts", None)
     name = f"layer {number}, {type(module).__name__}"
-    if not isinstance(parts, Leaf | GateParts):
+    if not isinstance(parts, Leaf | GateParts) or not keeps_parts(type(module)):
         raise TypeError(
             f"{name}, does not say what it is made of; a formula is read from units of arithmos.nn, stacks of them, "
             "and layers with `parts`"

@@ -59,6 +59,17 @@ def evaluate(parts: Parts, parameters: Sequence[Tensor], x: Tensor) -> Tensor:
     return mix(gate(x, parameters[-1]), _leaf(parts.add, add, x), _leaf(parts.mul, mul, x))
 
 
+def keeps_parts(module: type[nn.Module]) -> bool:
+    """Whether the parts of a class describe it, and not only a base class of which it overrides a method."""
+    order = module.__mro__
+
+    def owner(name: str) -> int:
+        return next((place for place, base in enumerate(order) if name in vars(base)), len(order))
+
+    methods = ("forward", "weights", "bounds", "sparsity", "gate_value")
+    return owner("parts") == len(order) or all(owner(name) >= owner("parts") for name in methods)
+
+
 def misdescribed(layer: nn.Module, parts: Parts, in_features: int, out_features: int) -> str:
     """Say in what a layer is not what its parts say; empty if it is.
 

@@ -11,6 +11,7 @@ from types import ModuleType
 
 from torch import nn
 
+from ..nn._described import keeps_parts
 from ..nn._parts import Parts
 from ..nn._unit import Unit
 
@@ -83,17 +84,6 @@ def as_unit(unit: Unit | type[nn.Module]) -> Unit:
     """A user's layer class as a unit; the `parts` that it declares, if it does, let the fast engines run it."""
     if isinstance(unit, Unit):
         return unit
-    return Unit(unit, name=unit.__name__, label=unit.__name__, parts=_declared(unit))
-
-
-def _declared(module: type[nn.Module]) -> Parts | None:
-    """The parts of a class; None if it replaces a method of the class that declares them, which they describe."""
-    parts = getattr(module, "parts", None)
-    if not isinstance(parts, Parts):
-        return None
-
-    def owner(name: str) -> int:
-        return next((place for place, base in enumerate(module.__mro__) if name in vars(base)), len(module.__mro__))
-
-    methods = ("forward", "weights", "bounds", "sparsity", "gate_value")
-    return parts if all(owner(name) >= owner("parts") for name in methods) else None
+    parts = getattr(unit, "parts", None)
+    described = isinstance(parts, Parts) and keeps_parts(unit)
+    return Unit(unit, name=unit.__name__, label=unit.__name__, parts=parts if described else None)
