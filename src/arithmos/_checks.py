@@ -2,10 +2,11 @@
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Integral, Real
 from pathlib import Path
+from typing import Any
 
 WORD = 2**32 - 1
 """The largest count: seeds, steps and places are 32-bit words to the random generator."""
@@ -79,6 +80,18 @@ def nearest(value: object, known: Iterable[str]) -> str:
     """What to add to a message about an unknown name: the known name that is nearest, if one is near."""
     near = get_close_matches(value, list(known), n=1, cutoff=0.5) if isinstance(value, str) else []
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def table(name: str, value: object, keys: Iterable[str] | None = None) -> dict[str, Any]:
+    """A table of values by name: with these keys and no others, if they are given."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise ValueError(f"{name} must be a table of values by name, got {shown(value)}")
+    keys = list(value if keys is None else keys)
+    for key in value:
+        one_of(f"a key of {name}", key, keys)
+    if missing := [key for key in keys if key not in value]:
+        raise ValueError(f"{name} must have {', '.join(keys)}, but {', '.join(missing)} is missing")
+    return dict(value)
 
 
 def wholes(name: str, value: object) -> tuple[int, ...]:

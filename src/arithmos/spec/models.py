@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from torch import nn
 
@@ -37,7 +37,10 @@ class Layer:
     options: tuple[tuple[str, Plain], ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.unit, Unit):
+        if isinstance(self.unit, Unit):
+            if CELLS.get(self.unit.name) == self.unit:
+                object.__setattr__(self, "unit", self.unit.name)
+        else:
             _checks.text("unit", self.unit)
             _ = self._text if self.file else self.record  # what is not there is an error here
         object.__setattr__(self, "options", checked(self.unit, self.options))
@@ -89,6 +92,25 @@ class Layer:
     def build(self, in_features: int, out_features: int) -> nn.Module:
         """The layer itself."""
         return self.record.build(in_features, out_features, **dict(self.options))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the layer as values that JSON can hold; a user's unit is a name and the digest of its source."""
+        return {"unit": self.name, "options": dict(self.options), "version": self.version}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Layer":
+        """Return the layer with this plain form.
+
+        Raises:
+            ValueError: the unit is a user's, or unknown, or of another version.
+        """
+        known = _checks.table("layer", plain, ("unit", "options", "version"))
+        unit, version = _checks.text("unit", known["unit"]), _checks.text("version", known["version"])
+        if ":" in unit:
+            raise ValueError(f"unit {unit!r} with digest {version} is in a user's file, which a spec does not hold")
+        if unit not in CELLS or version != str(CELLS[unit].version):
+            raise ValueError(f"there is no unit {unit!r} of version {version} in this arithmos")
+        return cls(unit, tuple(sorted(_checks.table("options", known["options"]).items())))
 
     @property
     def parts(self) -> Parts | None:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -20,10 +20,16 @@ from torch import nn
 from .. import _checks
 from ..nn import CELLS, LSTM, DigitReader, Recurrent
 from ..nn._parts import Leaf, Parts
-from ..tasks import DigitSequences, Observations, Rows, Task
+from ..tasks import DigitSequences, Observations, Task, from_plain
+from ..training import SparsitySchedule
 from . import memory
-from .models import Model
+from .models import MODELS, InputRegularizer, Layer, Model
 from .options import try_options
+
+T = TypeVar("T", SparsitySchedule, InputRegularizer, "Adam")
+
+COUNTS = {"hidden_size": 1, "iterations": 0, "batch_size": 1, "evaluate_every": 1}
+"""Whole numbers of a spec, and the least that each can be."""
 
 GENERATOR = threading.Lock()
 """Held by whoever draws from torch's own generator, which all threads share."""
@@ -86,17 +92,19 @@ class Spec:
             if not isinstance(getattr(self, name), kind):
                 wanted = getattr(kind, "__name__", "task of arithmos.tasks")
                 raise ValueError(f"{name} must be a {wanted}, got {_checks.shown(getattr(self, name))}")
-        for name, least in (("hidden_size", 1), ("iterations", 0), ("batch_size", 1), ("evaluate_every", 1)):
+        for name, least in COUNTS.items():
             object.__setattr__(self, name, _checks.whole(name, getattr(self, name), least))
         for layer, i, o in zip(self.model.layers, self.sizes[:-1], self.sizes[1:], strict=True):
             if layer.options and isinstance(layer.unit, str) and layer.unit in CELLS:
                 try_options(layer.unit, layer.options, i, o)
-        if isinstance(self.task, DigitSequences):
+        if self.task.sequential:
             self._check_cell()
         elif self.model.inputs.strength:
             raise ValueError(
                 f"inputs of {self.model.name!r} can be regularized on sequences of digits only; strength must be 0"
             )
+        elif self.model.inputs != InputRegularizer():  # what is not used is not part of a spec
+            object.__setattr__(self, "model", dataclasses.replace(self.model, inputs=InputRegularizer()))
         memory.check(self)
 
     def _check_cell(self) -> None:
@@ -147,9 +155,60 @@ class Spec:
         """What each layer is made of."""
         return tuple(layer.parts for layer in self.model.layers)
 
+    def plain(self) -> dict[str, Any]:
+        """Return the spec as values that JSON can hold, with the versions of task and units."""
+        return {
+            **{name: getattr(self, name) for name in COUNTS},
+            **({"inputs": dataclasses.asdict(self.model.inputs)} if self.task.sequential else {}),
+            "layers": [layer.plain() for layer in self.model.layers],
+            "optimizer": _floats(dataclasses.asdict(self.optimizer)),
+            "schedule": _floats(dataclasses.asdict(self.model.schedule)),
+            "task": self.task.plain(),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], data: Mapping[str, Any] | None = None) -> "Spec":
+        """Return the spec with a plain form: `Spec.from_plain(spec.plain()) == spec`.
+
+        A model that is not one of `MODELS` is named by its layers.
+
+        Args:
+            plain: what `plain` returned, or the canonical JSON as `json.loads` reads it.
+            data: arguments of the task that its plain form names by a digest only, as in `tasks.from_plain`.
+
+        Raises:
+            ValueError: a value is wrong, the task or a unit is of another version, a unit is a user's, or data is
+                missing.
+
+        Example:
+            >>> from arithmos.spec import MODELS
+            >>> from arithmos.tasks import TEN_PARAMETERS
+            >>> spec = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"])
+            >>> Spec.from_plain(json.loads(spec.json())) == spec
+            True
+        """
+        task = from_plain(_checks.table("spec", plain).get("task", {}), data)
+        cell = ("inputs",) if task.sequential else ()
+        known = _checks.table("spec", plain, (*COUNTS, *cell, "layers", "optimizer", "schedule", "task"))
+        if not isinstance(known["layers"], list):
+            raise ValueError(f"layers must be a list, got {_checks.shown(known['layers'])}")
+        layers = tuple(map(Layer.from_plain, known["layers"]))
+        model = Model(
+            ">".join(layer.name for layer in layers) or "none",
+            layers,
+            _made(SparsitySchedule, "schedule", known["schedule"]),
+            inputs=_made(InputRegularizer, "inputs", known["inputs"]) if cell else InputRegularizer(),
+        )
+        return cls(
+            task=task,
+            model=next((named for named in MODELS.values() if named == model), model),
+            optimizer=_made(Adam, "optimizer", known["optimizer"]),
+            **{name: known[name] for name in COUNTS},
+        )
+
     def json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, versions of task and units within."""
-        return json.dumps(_plain(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return json.dumps(self.plain(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @cached_property
     def id(self) -> str:
@@ -201,44 +260,11 @@ class Spec:
         return Recurrent(layer, initial=initial)
 
 
-def _plain(spec: Spec) -> dict[str, Any]:
-    counts = {name: getattr(spec, name) for name in ("hidden_size", "iterations", "batch_size", "evaluate_every")}
-    layers = [
-        {"unit": layer.name, "options": dict(layer.options), "version": layer.version} for layer in spec.model.layers
-    ]
-    cell = {"inputs": dataclasses.asdict(spec.model.inputs)} if isinstance(spec.task, DigitSequences) else {}
-    return {
-        **counts,
-        **cell,
-        "layers": layers,
-        "optimizer": _floats(dataclasses.asdict(spec.optimizer)),
-        "schedule": _floats(dataclasses.asdict(spec.model.schedule)),
-        "task": _plain_task(spec.task),
-    }
-
-
-def _plain_task(task: Task) -> dict[str, Any]:
-    if isinstance(task, Rows):
-        names = ("version", "digest", "input_size", "output_size", "validation_share", "test_share", "threshold")
-        return {"kind": "rows", **{name: getattr(task, name) for name in names}}
-    if isinstance(task, DigitSequences):
-        return {
-            "kind": "digits",
-            "version": task.version,
-            "initial": None if task.initial is None else float(task.initial),
-            **{name: list(getattr(task, name)) for name in ("test_lengths", "digits")},
-            **{name: getattr(task, name) for name in ("data", "operation", "length", "images", "validation_size")},
-            **{name: getattr(task, name) for name in ("fixed", "every_step")},
-        }
-    return {
-        "kind": "arithmetic",
-        "version": task.version,
-        **{name: getattr(task, name) for name in ("operation", "input_size", "subset_count", "fixed")},
-        **{name: float(getattr(task, name)) for name in ("subset_ratio", "overlap_ratio")},
-        **{name: [[*map(float, part)] for part in getattr(task, name)] for name in ("interpolation", "extrapolation")},
-    }
-
-
 def _floats(values: Mapping[str, float]) -> dict[str, float]:
     """The same numbers whether they were written 1 or 1.0."""
     return {name: float(value) for name, value in values.items()}
+
+
+def _made(kind: type[T], name: str, plain: object) -> T:
+    """The dataclass with these fields."""
+    return kind(**_checks.table(name, plain, [field.name for field in dataclasses.fields(kind)]))

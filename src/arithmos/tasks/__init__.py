@@ -1,5 +1,9 @@
 """What a network is asked to learn: where its observations come from, and when a run counts as solved."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from .. import _checks
 from .arithmetic import OPERATIONS as OPERATIONS
 from .arithmetic import TEN_PARAMETERS as TEN_PARAMETERS
 from .arithmetic import Arithmetic as Arithmetic
@@ -13,3 +17,23 @@ Observations = Arithmetic | Rows
 """Tasks of single observations, inputs and targets."""
 
 Task = Observations | DigitSequences
+
+KINDS: dict[str, type[Arithmetic] | type[Rows] | type[DigitSequences]] = {
+    task.kind: task for task in (Arithmetic, Rows, DigitSequences)
+}
+"""Tasks by the `kind` in their plain form."""
+
+
+def from_plain(plain: Mapping[str, Any], data: Mapping[str, Any] | None = None) -> Task:
+    """Return the task with a plain form: `from_plain(task.plain()) == task`.
+
+    Args:
+        plain: what `plain` of a task returned.
+        data: arguments of the task that its plain form names by a digest only: `inputs`, `targets` and `test` of
+            `Rows`, and `source` of `DigitSequences`, if it is not MNIST.
+
+    Raises:
+        ValueError: the plain form is of an unknown kind or another version, a value in it is wrong, or data is missing.
+    """
+    kind = _checks.one_of("kind of the task", _checks.table("task", plain).get("kind"), KINDS)
+    return KINDS[kind].from_plain(plain, **(data or {}))

@@ -7,8 +7,8 @@ where they begin is drawn from the run's seed. Inputs are uniform: one range to 
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from functools import lru_cache, reduce
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _checks, philox
+from .plain import values
 
 Floats = NDArray[np.floating[Any]]
 Operation = Literal["add", "sub", "mul", "div", "squared", "root"]
@@ -66,6 +67,8 @@ class Arithmetic:
         '(x5 + x6)*(x6 + x7)'
     """
 
+    kind = "arithmetic"
+    sequential = False
     version = 1
     """Changes when the same task and seed give other numbers."""
 
@@ -121,6 +124,21 @@ class Arithmetic:
                     f"input, got ({start}, {stop})"
                 )
         return subsets
+
+    def plain(self) -> dict[str, Any]:
+        """Return the task as values that JSON can hold."""
+        names = ("kind", "version", "operation", "input_size", "subset_count")
+        pairs = {name: getattr(self, name) for name in ("fixed", "interpolation", "extrapolation")}
+        return {
+            **{name: getattr(self, name) for name in names},
+            **{name: float(getattr(self, name)) for name in ("subset_ratio", "overlap_ratio")},
+            **{name: None if value is None else [list(pair) for pair in value] for name, value in pairs.items()},
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Arithmetic":
+        """Return the task with this plain form."""
+        return cls(**values(cls, plain, [field.name for field in fields(cls)]))
 
     @property
     def output_size(self) -> int:

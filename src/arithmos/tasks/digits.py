@@ -6,7 +6,8 @@ A network sees images, one a step, and is told the target after each. It trains 
 longer ones. The images are put in an order and cut into sequences; what is left over is dropped.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from .. import _checks, philox
 from ..data import MNIST_DIGEST, Digits, mnist
+from .plain import values
 
 Images = NDArray[np.uint8]
 Indices = NDArray[np.int64]
@@ -49,6 +51,8 @@ class DigitSequences:
         [[2.0, 6.0], [3.0, 9.0]]
     """
 
+    kind = "digits"
+    sequential = True
     version = 2
     """Changes when a task and seed give other batches or initial weights, or when another network reads the images."""
 
@@ -87,6 +91,28 @@ class DigitSequences:
                 f"images must be enough for one sequence of {self.length}, got {self.images} training images of the "
                 f"digits {', '.join(map(str, self.digits))}"
             )
+
+    def plain(self) -> dict[str, Any]:
+        """Return the task as values that JSON can hold."""
+        names = ("kind", "version", "operation", "length", "images", "validation_size", "fixed", "every_step", "data")
+        return {
+            **{name: getattr(self, name) for name in names},
+            **{name: list(getattr(self, name)) for name in ("test_lengths", "digits")},
+            "initial": None if self.initial is None else float(self.initial),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], *, source: Digits | None = None) -> "DigitSequences":
+        """Return the task with this plain form.
+
+        Args:
+            plain: what `plain` returned.
+            source: images and labels, if they are not MNIST; those of another digest are refused.
+        """
+        known = values(cls, plain, [field.name for field in fields(cls) if field.name != "source"])
+        if source is not None and source.digest != known["data"]:
+            raise ValueError(f"source must be the digits with digest {known['data']}, got {source.digest}")
+        return cls(**known, source=source)
 
     @property
     def input_size(self) -> int:

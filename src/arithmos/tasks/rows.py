@@ -6,15 +6,20 @@ the data, not the data, is part of a run's name.
 """
 
 import hashlib
+from collections.abc import Mapping
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _checks, philox
+from .plain import values
 
 EXACT = 2**53
 """Integers up to this one are all numbers of float64."""
+
+_PLAIN = ("digest", "input_size", "output_size", "validation_share", "test_share", "threshold")
 
 
 class Rows:
@@ -35,6 +40,8 @@ class Rows:
         [3, 1, 1]
     """
 
+    kind = "rows"
+    sequential = False
     version = 1
     """Changes when the same data and seed give other batches."""
 
@@ -77,6 +84,44 @@ class Rows:
 
     def __repr__(self) -> str:
         return f"Rows({self.digest}, {self.input_size} -> {self.output_size})"
+
+    def __eq__(self, other: object) -> bool:
+        return self.plain() == other.plain() if isinstance(other, Rows) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.digest, self.validation_share, self.test_share, self.threshold))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the task as values that JSON can hold."""
+        return {name: getattr(self, name) for name in ("kind", "version", *_PLAIN)}
+
+    @classmethod
+    def from_plain(
+        cls,
+        plain: Mapping[str, Any],
+        *,
+        inputs: ArrayLike | None = None,
+        targets: ArrayLike | None = None,
+        test: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> "Rows":
+        """Return the task with this plain form, which holds a digest of the data only: the data must be given again.
+
+        Args:
+            plain: what `plain` returned.
+            inputs: as they were.
+            targets: as they were.
+            test: as it was, if there was a test set.
+        """
+        known = values(cls, plain, _PLAIN)
+        digest, own_test = known["digest"], not known["test_share"]
+        if inputs is None or targets is None or (own_test and test is None):
+            needed = "inputs, targets and test" if own_test else "inputs and targets"
+            raise ValueError(f"{needed} of the rows with digest {digest} must be given: a spec does not hold them")
+        shares = {name: known[name] for name in ("validation_share", "test_share")[: 1 if own_test else 2]}
+        rows = cls(inputs, targets, test=test, threshold=known["threshold"], **shares)
+        if rows.plain() != dict(plain):
+            raise ValueError(f"inputs and targets must be the rows with digest {digest}, got {rows}")
+        return rows
 
     @property
     def input_size(self) -> int:
