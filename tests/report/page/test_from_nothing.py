@@ -15,8 +15,8 @@ def test_every_name_from_nothing_to_figure(tmp_path):
     experiments = bench.select(names, seeds=2, iterations=2000)
     outcome = bench.run(experiments, engine="cpu", store=store)
     assert outcome.left == 0
-    drawn = {experiment.name: experiment for experiment in experiments}
-    for name in FIGURES:
-        path = tmp_path / f"{name}.svg"
-        save(draw(drawn.get(name, FIGURES[name]), store), path)
+    drawn = {experiment.qualified_name: experiment for experiment in experiments}
+    for name, item in FIGURES.items():
+        path = tmp_path / f"{item.name}.svg"
+        save(draw(drawn.get(name, item), store), path)
         assert path.read_text(encoding="utf-8").startswith("<svg")
