@@ -203,7 +203,7 @@ def beginnings() -> alt.VConcatChart:
     points = alt.Chart().mark_point(size=50, strokeWidth=1.5).properties(width=150, height=150)
     points = points.encode(
         x=alt.X("first:Q", title="weight of the image, at first", scale=scale, axis=axis),
-        y=alt.Y("last:Q", title="in the end", scale=scale, axis=axis),
+        y=alt.Y("last:Q", title="at the best record", scale=scale, axis=axis),
         color=alt.Color(
             "label:N", title=None, scale=alt.Scale(domain=[*COLORS], range=[*COLORS.values()]), legend=below
         ),
@@ -217,7 +217,7 @@ def beginnings() -> alt.VConcatChart:
 
 
 def image_weights(units: list[str]) -> pd.DataFrame:
-    """What cells give to the image, at first and in the end."""
+    """What cells give to the image, at first and at the best record."""
     rows = []
     names = [name for pair in SEQUENCES.values() for name in pair]
     for spec in {spec.id: spec for name in names for spec in EXPERIMENTS[name].specs}.values():

@@ -1,13 +1,12 @@
 """Numbers that agree could have failed: differences planted in our own runs are found, as often as is stated."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.factories import make_run
 
-from arithmos.judging.cells import Cells, Judged, judged
+from arithmos.judging.cells import Cells, Judged
 from arithmos.papers import EXPERIMENTS
 from arithmos.papers.madsen2020.estimators import COMPARISONS, GATE_BINS
 from arithmos.papers.power import POINTS, POWER
@@ -15,8 +14,6 @@ from arithmos.papers.verdicts import scale_of, verdicts_of
 from arithmos.report import verdicts
 from arithmos.store import Store
 
-RESULTS = Path(__file__).parents[2] / "results"
-PUBLISHED = [experiment for experiment in EXPERIMENTS.values() if experiment.published]
 TABLE = EXPERIMENTS["table-1"]
 SAMPLE = 6
 """The everyday suite plants in every so many-th number."""
@@ -44,16 +41,11 @@ class Number:
 
 
 @pytest.fixture(scope="module")
-def cells():
-    return judged(Store(RESULTS), PUBLISHED)
-
-
-@pytest.fixture(scope="module")
-def agreeing(cells):
+def agreeing(cells, published, recounted):
     """All numbers that agree with the stored runs."""
-    rows = iter(verdicts_of(cells, PUBLISHED).to_dict("records"))
+    rows = iter(recounted.to_dict("records"))
     numbers = []
-    for experiment in PUBLISHED:
+    for experiment in published:
         for spec, at, cell in cells.of(experiment):
             own = experiment.printed(spec, at)
             for measure in COMPARISONS:
@@ -145,17 +137,16 @@ def test_numbers_that_are_twofold_apart_do_not_agree(agreeing):
     assert max(max(ours / theirs, theirs / ours) for theirs, ours in apart) < 2
 
 
-def test_planted_in_a_copy_of_the_store(tmp_path):
+def test_planted_in_a_copy_of_the_store(results, tmp_path):
     """Steps of the NMU in Table 1, twice as late in the copy."""
     names = ["best_test", "threshold_released", "solved_at_released", "best_sparsity"]
     spec = next(spec for spec in TABLE.specs if spec.model.name == "NMU")
-    runs = Store(RESULTS).load(specs=[spec], columns=names)
+    runs = results.load(specs=[spec], columns=names)
     for times, word in ((1, "agrees"), (2, "differs")):
         copy = Store(tmp_path / str(times))
-        for run in runs.to_dict("records"):
-            at = int(run["solved_at_released"])
-            values = {name: run[name] for name in names} | {"solved_at_released": times * at if at > 0 else at}
-            copy.append([make_run(spec, run["seed"], "cpu", **values)])
+        at = runs["solved_at_released"]
+        rows = runs.assign(solved_at_released=at.where(at < 0, times * at)).to_dict("records")
+        copy.append(make_run(spec, row["seed"], "cpu", **{name: row[name] for name in names}) for row in rows)
         frame = verdicts(copy, [TABLE]).set_index(["model", "measure"]).loc["NMU"]["verdict"]
         assert frame["success_rate"] == "agrees"
         assert (frame["solved_at_median"], frame["solved_at_mean"]) == (word, word)

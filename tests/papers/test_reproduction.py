@@ -1,0 +1,68 @@
+"""README, docs and changelog say what the stored runs say."""
+
+import re
+from pathlib import Path
+
+from arithmos.judging.cells import judged
+from arithmos.papers import PAPERS
+from arithmos.papers.claims import claims_of
+from arithmos.papers.verdicts import matrix
+
+ROOT = Path(__file__).parents[2]
+NAMES = "README.md", "docs/reproduction.md", "CHANGELOG.md"
+TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
+EXPERIMENTS = {
+    "Table 1": ["table-1"],
+    "Table 2": ["table-2"],
+    "regularizer +, −, ×": ["regularizer-add", "regularizer-sub", "regularizer-mul"],
+    "digits, product": ["mnist-product"],
+    "digits, product without R_z": ["mnist-product-no-rz"],
+    "digits, sum": ["mnist-sum"],
+    "digits, sum without R_z": ["mnist-sum-no-rz"],
+}
+
+
+def test_every_text_has_the_same_runs(results):
+    runs = results.load(columns=["task"])
+    arithmetic = int((runs["task"] == "arithmetic").sum())
+    for name, text in TEXTS.items():
+        assert f"{len(runs):,}" in text, name
+        assert f"{arithmetic:,}" in text, name
+        assert not {*re.findall(r"\b24,\d{3}\b", text)} - {f"{len(runs):,}", f"{arithmetic:,}"}, name
+    older = len(runs) - arithmetic - 160
+    assert older == 80
+
+
+def test_the_table_of_verdicts_is_the_one_that_is_printed(recounted):
+    counts = matrix(recounted).set_index("experiment")
+    words = ["numbers", "agrees", "differs", "cannot tell"]
+    columns = [*words, *[f"zero {word}" for word in words]]
+    table = TEXTS["docs/reproduction.md"].partition("## Verdicts")[2].partition("\n\nA number")[0]
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()[2:]]
+    assert sum(len(EXPERIMENTS.get(line[0], [line[0]])) for line in lines) == len(counts)
+    for name, *numbers in lines:
+        names = EXPERIMENTS.get(name, [name.replace(" ", "-")])
+        assert [*map(int, numbers)] == counts.loc[names, columns].sum().tolist(), name
+
+
+def test_the_answer_is_the_one_that_is_printed(recounted):
+    told = recounted[recounted["verdict"].isin(["agrees", "differs"])]
+    rates = told[told["measure"] == "success_rate"]
+    agree = int((rates["verdict"] == "agrees").sum())
+    assert rates["finds"].max() == 0.44
+    assert rates["finds"].median() == 0.25
+    for name in ("README.md", "docs/reproduction.md"):
+        text = " ".join(TEXTS[name].split())
+        assert f"{agree} of {len(rates)}" in text, name
+        assert f"{len(told)} " in text, name
+        assert f"{(told['verdict'] == 'agrees').sum()} agree" in text, name
+        assert f"{(recounted['verdict'] == 'cannot tell').sum():,}" in text, name
+
+
+def test_the_claims_are_the_ones_that_are_printed(results):
+    paper = PAPERS["madsen2020"]
+    cells = judged(results, paper.experiments)
+    counts = claims_of(cells, paper.claims)["verdict"].value_counts()
+    for name in ("README.md", "docs/reproduction.md"):
+        text = " ".join(TEXTS[name].split())
+        assert f"{counts['holds']} hold, {counts['fails']} fail and {counts['undecided']} are undecided" in text, name
