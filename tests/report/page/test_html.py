@@ -127,7 +127,8 @@ def test_numbers_stand_with_the_published_ones_and_the_verdict(store):
     page, parsed = of(store)
     section = parsed.section(page, "table-1")
     assert "100 of 300 runs, 94 solved" in section
-    assert re.search(r"94% \+3% −6% published 94% \+3% −6% ✓ agrees", section)
+    assert re.search(r"94% \+3% −6% published 94% \+3% −6% ✓ agrees finds \d+ points", section)
+    assert "1 of 1 success rates agree" in " ".join(parsed.text.split())
     assert "– not run" in section
     assert "The schedule of the sparsity regularizer starts at 10⁶" in section
     assert "✓ agrees" in parsed.section(page, "verdicts")
