@@ -96,7 +96,10 @@ def _examine_cell(spec: Spec, device: torch.device) -> Finding:
 
     try:
         with unit_code():
-            cells = Cells(spec, SEEDS, [spec.network(seed)[1] for seed in SEEDS], device)
+            networks = [spec.network(seed)[1] for seed in SEEDS]
+            if (shape := tuple(networks[0](torch.ones(3, 2, 1)).shape)) != (3, 2, 1):
+                raise Failed(f"it must give a number for each of 3 sequences of 2 numbers, got shape {shape}")
+            cells = Cells(spec, SEEDS, networks, device)
             changed = _repeated(cells, _stepped)[1]
     except Failed as error:
         return Finding(refused=f"as a cell: {_reason(error) or error}")

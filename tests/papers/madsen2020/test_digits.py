@@ -61,7 +61,7 @@ def test_any_unit_can_be_the_cell(tmp_path, shapes_unchecked):
     assert nmu == PRODUCT.specs[-1]
     assert nau.model.schedule == nmu.model.schedule
     [part] = bench.select(["mnist-product"], models=[f"{own}:None_"])
-    assert "shape" in finding(part.specs[0]).refused
+    assert "a number for each of 3 sequences of 2 numbers, got shape" in finding(part.specs[0]).refused
     with pytest.raises(KeyError, match="unknown unit 'NAUU'; did you mean 'NAU'"):
         bench.select(["mnist-product"], models=["NAUU"])
 
