@@ -1,5 +1,6 @@
 """Files in a store that somebody else has written: other columns, other types, other values, or no Parquet at all."""
 
+import hashlib
 import json
 import random
 import warnings
@@ -23,7 +24,7 @@ from arithmos.store._schema import RUNS, STATES, row_of_state, table_of_runs
 from arithmos.store._schema import now as at_once
 
 from . import named
-from .files import broken_bytes
+from .files import broken_bytes, broken_text
 from .values import json_like
 
 SPEC = make_spec()
@@ -91,6 +92,11 @@ USES: list[Callable[[Store], object]] = [
     command("list"),
     command("run", EXPERIMENT.name, "--dry-run"),
     command("store", "info"),
+    command("store", "check"),
+    command("judges", EXPERIMENT.name),
+    command("show", EXPERIMENT.specs[0].id, "8", "--formula"),
+    lambda store: store.thin(f"{store.path}-thinned"),
+    Store.curves,
 ]
 """What a store is used for."""
 
@@ -98,7 +104,7 @@ USES: list[Callable[[Store], object]] = [
 def foreign(rng: random.Random, kind: str) -> bytes:
     """Bytes of a part that is not quite one."""
     table = runs(rng) if kind == "part" else states()
-    change = rng.choice([columns, types, nulls, values, values, metadata, bytes_, other_parquet])
+    change = rng.choice([columns, types, nulls, values, values, specs, metadata, bytes_, other_parquet])
     return change(rng, table, kind)
 
 
@@ -161,14 +167,10 @@ def nulls(rng: random.Random, table: pa.Table, kind: str) -> bytes:
     return _part.encode(table, kind)
 
 
-TEXTS = ("model", "label", "layers", "options", "task", "operation", "interpolation", "best_weights", "end_weights")
-"""What follows from the spec, and is not looked at again."""
-
-
 def values(rng: random.Random, table: pa.Table, kind: str) -> bytes:
     """Columns of the right type with values that make no sense."""
     for _ in range(rng.choice([1, 1, 2])):
-        at = rng.choice([at for at, name in enumerate(table.schema.names) if name not in TEXTS])
+        at = rng.randrange(table.num_columns)
         field = table.schema.field(at)
         table = table.set_column(
             at, field, pa.array([nonsense(rng, field.type) for _ in range(len(table))], field.type)
@@ -191,6 +193,20 @@ def nonsense(rng: random.Random, kind: pa.DataType) -> Any:
         return rng.choice([0, 2**60, -(2**60)])
     value = json_like(rng)
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else json.dumps(str(value)[:99])
+
+
+def specs(rng: random.Random, table: pa.Table, kind: str) -> bytes:
+    """Another spec, with its own id; what follows from it does not."""
+    if kind != "part":
+        return values(rng, table, kind)
+    text = table["spec"][0].as_py()
+    text = json.dumps(json_like(rng)) if rng.random() < 0.3 else broken_text(rng, text)
+    text = text.encode("utf-8", "replace").decode()
+    spec_id = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    for name, value in (("spec", text), ("spec_id", spec_id)):
+        field = table.schema.field(name)
+        table = table.set_column(table.schema.get_field_index(name), field, pa.array([value] * len(table), field.type))
+    return _part.encode(table, kind)
 
 
 def metadata(rng: random.Random, table: pa.Table, kind: str) -> bytes:

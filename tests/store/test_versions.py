@@ -50,16 +50,42 @@ def test_newer_states_are_refused(store: Store, monkeypatch: pytest.MonkeyPatch)
         store.append([make_run(seed=2)])
 
 
-@pytest.mark.parametrize(
-    "command", ["list", "run table-1", "table table-1", "verdict", "claims", "store info", "store check", "store pack"]
+COMMANDS = (
+    *("list", "run table-1", "table table-1", "figure table-1", "verdict", "claims", "judges", "report"),
+    *(f"show {make_spec().id}", f"show {make_spec().id} 1", f"show {make_spec().id} 1 --formula"),
+    *(f"export {make_spec().id} 1 --to network.safetensors",),
+    *("store info", "store check", "store pack", "store thin --into small", "store merge empty"),
 )
-def test_a_newer_store_is_named_in_a_line(store: Store, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_newer_store_is_named_in_a_line(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], command: str
+) -> None:
+    monkeypatch.chdir(store.path.parent)
+    Path("empty").mkdir()
     in_version(7, monkeypatch, store)
     done = CliRunner().invoke(main, [*command.split(), "--store", str(store.path)], catch_exceptions=False)
     assert done.exit_code == 1
     assert len(done.stderr.splitlines()) == 1
     assert "update arithmos to read this store" in done.stderr
     assert done.stdout == ""
+    assert capfd.readouterr().err == ""  # of other processes
+    assert {path.name for path in Path().iterdir()} == {"empty", store.path.name}
+
+
+def test_a_report_on_newer_states_is_refused_in_a_line(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    in_version(7, monkeypatch, store)
+    for part in store.path.glob("part-*"):
+        part.unlink()
+    arguments = ["report", "--store", str(store.path), "-o", str(tmp_path / "report.html")]
+    done = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert done.exit_code == 1
+    assert "update arithmos to read this store" in done.stderr.splitlines()[-1]
+    assert capfd.readouterr().err == ""
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_an_older_store_is_brought_up_to_date(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

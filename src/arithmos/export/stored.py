@@ -1,5 +1,6 @@
 """Networks of stored runs: as formulas, and for other programs."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,7 +82,14 @@ def stored_networks(store: Store, spec_id: str, seed: int) -> list[StoredNetwork
         raise KeyError(f"{store.path} has no run of spec {spec_id!r} with seed {seed}")
     if runs["best_weights"].isna().any():
         raise ValueError(f"{store.path} does not keep the weights of the run of spec {spec_id!r} with seed {seed}")
-    described(runs["spec"].iloc[0])
+    known = described(runs["spec"].iloc[0])
+    if json.loads(runs["spec"].iloc[0])["task"]["kind"] == "digits":
+        raise ValueError("a network that learns from digits is more than its layers")
+    if wrong := {len(weights) for weights in runs["best_weights"]} - {known.length}:
+        raise ValueError(
+            f"the network of spec {spec_id!r} must have {known.length} weights, and the run with seed {seed} has "
+            f"{min(wrong)}"
+        )
     return [StoredNetwork(*row) for row in runs[["spec", "seed", "engine", "best_weights"]].to_numpy(object)]
 
 

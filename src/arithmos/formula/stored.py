@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..engines.contract import layout
 from ..nn import UNITS
 from ..spec import Layer, Spec
+from ..spec.options import Plain
 from ..tasks import Arithmetic, Task
 from .recovered import recovered_runs
 
@@ -31,34 +32,44 @@ class Described:
     task: Task | None
 
     @property
+    def arrays(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Names and shapes of the effective weights, in order; none if a layer does not say what it is made of."""
+        found = []
+        for number, (layer, size) in enumerate(zip(self.layers, pairwise(self.sizes), strict=True), 1):
+            if layer.parts is None:
+                return []
+            found += [(f"layer {number}, {layer.name}, {name}", shape) for name, shape in layout(layer.parts, *size)]
+        return found
+
+    @property
     def length(self) -> int:
         """How many effective weights there are; 0 if a layer does not say what it is made of."""
-        pairs = zip(self.layers, pairwise(self.sizes), strict=True)
-        known = [(layer.parts, size) for layer, size in pairs]
-        if any(parts is None for parts, _ in known):
-            return 0
-        return sum(prod(shape) for parts, size in known if parts is not None for _, shape in layout(parts, *size))
+        return sum(prod(shape) for _, shape in self.arrays)
 
 
 def described(spec: Spec | str) -> Described:
-    """A spec, or the canonical JSON of one, as far as networks are concerned.
+    """A spec, or the canonical JSON of one, as far as the layers of its networks are concerned.
 
     Raises:
-        ValueError: the JSON is that of a task of another kind than arithmetic or rows, or names a layer or a version
-            of one that this arithmos does not have.
+        ValueError: the JSON names a layer, or a version of one, that this arithmos does not have, or is not that of a
+            spec.
     """
     if isinstance(spec, Spec):
         return Described(spec.model.layers, spec.sizes, spec.task)
     plain = json.loads(spec)
-    task, layers = plain["task"], []
-    if task["kind"] not in ("arithmetic", "rows"):
-        raise ValueError(f"a network that learns from {task['kind']} is more than its layers")
-    for entry in plain["layers"]:
-        if entry["unit"] not in UNITS or UNITS[entry["unit"]].version != int(entry["version"]):
-            raise ValueError(f"there is no unit {entry['unit']!r} of version {entry['version']} in this arithmos")
-        layers.append(Layer(entry["unit"], tuple(sorted(entry["options"].items()))))
-    sizes = (task["input_size"], *[plain["hidden_size"]] * (len(layers) - 1), task.get("output_size", 1))
-    return Described(tuple(layers), sizes, _arithmetic(task))
+    try:
+        task, layers = plain["task"], [_layer(**entry) for entry in plain["layers"]]
+        ends = (2, 1) if task["kind"] == "digits" else (task["input_size"], task.get("output_size", 1))
+        sizes = (ends[0], *[plain["hidden_size"]] * (len(layers) - 1), ends[1])
+        return Described(tuple(layers), sizes, _arithmetic(task))
+    except (AttributeError, LookupError, TypeError) as error:
+        raise ValueError(f"{spec[:60]!r} is not the JSON of a spec") from error
+
+
+def _layer(unit: str, options: dict[str, Plain], version: str) -> Layer:
+    if unit not in UNITS or str(UNITS[unit].version) != version:
+        raise ValueError(f"there is no unit {unit!r} of version {version} in this arithmos")
+    return Layer(unit, tuple(sorted(options.items())))
 
 
 def _arithmetic(plain: dict[str, object]) -> Arithmetic | None:

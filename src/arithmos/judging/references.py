@@ -88,8 +88,8 @@ def _listed(seeds: tuple[int, ...]) -> str:
 
 def references(store: Store) -> dict[str, Reference]:
     """The reference runs in a store, by the problem that they are of."""
-    layers = store.load(columns=["layers"])
-    ids = layers.loc[layers["layers"].isin(CELLS), "spec_id"].unique()
+    runs = store.load(columns=["layers", "length"])
+    ids = runs.loc[runs["layers"].isin(CELLS) & runs["length"].notna(), "spec_id"].unique()
     columns = ["spec", "operation", "test_lengths", "best_validation", "best_step", "curve_step", "curve_lengths"]
     runs = store.load(specs=ids, columns=columns) if len(ids) else pd.DataFrame(columns=["spec_id", "engine"])
     found: dict[str, Reference] = {}

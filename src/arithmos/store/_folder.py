@@ -52,7 +52,7 @@ class Folder:
         self._distrust()
 
     def _distrust(self) -> None:
-        self._verified: set[Stamp] = set()
+        self._verified: dict[Stamp, set[str]] = {}
         self._refused: dict[Stamp, str] = {}
         self._warned: set[Stamp] = set()
         self._rows: dict[Stamp, list[Row]] = {}
@@ -179,7 +179,7 @@ class Folder:
                 return found
 
     def _set_aside(self, stamp: Stamp, reason: _part.Damaged) -> None:
-        self._verified.discard(stamp)
+        self._verified.pop(stamp, None)
         self._rows.pop(stamp, None)
         if not isinstance(reason, _part.Unreadable):
             self._refused[stamp] = str(reason)
@@ -190,11 +190,14 @@ class Folder:
     def _read(self, stamp: Stamp, columns: Sequence[str]) -> pa.Table:
         path = self.path / stamp[0]
         source = path if stamp in self._verified else pa.BufferReader(self._verify(stamp))
-        return _part.read(source, path, self.schema, columns)
+        sound = self._verified[stamp]
+        table = _part.read(source, path, self.schema, columns, sound)
+        sound.update(columns)
+        return table
 
     def _verify(self, stamp: Stamp) -> bytes:
         data = _part.verified_bytes(self.path / stamp[0], self.kind)
-        self._verified.add(stamp)
+        self._verified[stamp] = set()
         return data
 
 

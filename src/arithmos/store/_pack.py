@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ._part import encode
+from ._part import MOST_ROWS, encode
 from ._schema import KEY
 
 BLOCKS = 1000
@@ -24,11 +24,11 @@ def latest(states: pa.Table) -> pa.Table:
 
 
 def fewest(table: pa.Table, kind: str, max_bytes: int) -> list[bytes]:
-    """The rows of a table as the bytes of few parts, none of them above `max_bytes`."""
+    """The rows of a table as the bytes of few parts, none of them above `max_bytes` or `MOST_ROWS`."""
     if not len(table):
         return []
     whole = encode(table, kind)
-    if len(whole) <= max_bytes:
+    if len(whole) <= max_bytes and len(table) <= MOST_ROWS:
         return [whole]
     if len(table) == 1:
         raise ValueError(f"max_bytes must hold the largest run, which takes {len(whole)} bytes, got {max_bytes}")
@@ -36,7 +36,7 @@ def fewest(table: pa.Table, kind: str, max_bytes: int) -> list[bytes]:
     block = math.ceil(len(table) / BLOCKS)
     starts = np.arange(0, len(table), block)
     position = np.cumsum([table.slice(start, block).nbytes for start in starts])
-    count = math.ceil(SLACK * len(whole) / max_bytes)
+    count = math.ceil(max(SLACK * len(whole) / max_bytes, len(table) / MOST_ROWS))
     cuts = np.searchsorted(position, np.linspace(0, position[-1], count + 1)[1:-1])
     bounds = [0, *np.unique(starts[cuts.clip(1, len(starts) - 1)]).tolist(), len(table)]
     pieces = (table.slice(start, stop - start) for start, stop in pairwise(bounds))

@@ -9,10 +9,11 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from .. import __version__
@@ -37,6 +38,12 @@ ADVICE = {
     errno.ENOMEM: "free some memory and try again; nothing is lost",
     errno.EAGAIN: "end some threads or processes and try again; nothing is lost",
 }
+
+MOST_ROWS = 2**18
+"""Rows of a part; more are written as several."""
+
+MOST_BYTES, MOST_TIMES = 2**30, 200
+"""What columns of a part may take in memory: so many bytes, or so many times the size of the file if that is more."""
 
 OWN_FAULTS = {errno.EACCES, errno.EPERM, errno.EIO, errno.EINVAL, errno.EBADMSG}
 """Errors that tell something about the file that was to be read; all others tell about the machine."""
@@ -144,7 +151,9 @@ def verified_bytes(path: Path, kind: str) -> bytes:
     return data
 
 
-def read(source: Path | pa.NativeFile, path: Path, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
+def read(
+    source: Path | pa.NativeFile, path: Path, schema: pa.Schema, columns: Sequence[str], sound: Collection[str] = ()
+) -> pa.Table:
     """Columns of a part, brought up to date.
 
     Args:
@@ -152,6 +161,7 @@ def read(source: Path | pa.NativeFile, path: Path, schema: pa.Schema, columns: S
         path: the file, for messages.
         schema: what a part of this kind has in it.
         columns: the columns to read.
+        sound: columns of this part that were found to be sound before, and need not be checked again.
 
     Raises:
         Damaged: it is not a part, or not a sound one.
@@ -159,27 +169,70 @@ def read(source: Path | pa.NativeFile, path: Path, schema: pa.Schema, columns: S
         OSError: the machine is short of files, memory or threads.
     """
     kind = path.name.partition("-")[0]
+    known = set(columns) <= set(sound)
+    wanted = dict.fromkeys((*columns, *(() if known else _sound.needed(columns))))
     try:
-        with pq.ParquetFile(source, page_checksum_verification=True) as file:
-            metadata = file.schema_arrow.metadata or {}
-            if metadata.get(KIND, b"").decode() != kind:
-                raise Damaged("foreign: a Parquet file, but not a part of this store")
-            version = int(metadata[SCHEMA_VERSION])
-            if version > _migrations.VERSION:
-                raise _newer(path, version, metadata[PACKAGE_VERSION].decode())
-            if version < 1:
-                raise Damaged(f"foreign: there is no version {version} of the store's schema")
-            wanted = dict.fromkeys((*columns, *_migrations.NEEDED))
-            there = [name for name in file.schema_arrow.names if name in wanted]
+        metadata = pq.read_metadata(source)
+        stored = metadata.schema.to_arrow_schema()
+        version = _version(stored.metadata or {}, kind, path)
+        there = [field for field in stored if field.name in {*wanted, *_migrations.NEEDED}]
+        if not known:
+            _check_size(metadata, {field.name for field in there}, source)
+        texts = [field.name for field in there if pa.types.is_string(field.type)]
+        with pq.ParquetFile(source, metadata=metadata, read_dictionary=texts, page_checksum_verification=True) as file:
             # A thread of Arrow that releases our bytes while Python exits would abort the process.
-            table = _migrations.migrate(file.read(columns=there, use_threads=False), kind, version)
-            table = table.select(columns).cast(pa.schema([schema.field(name) for name in columns]))
+            table = file.read(columns=[field.name for field in there], use_threads=False)
+        if not known:
+            _check_texts(table, source)
+        table = _migrations.migrate(table, kind, version)
+        table = table.select([*wanted]).cast(pa.schema([schema.field(name) for name in wanted]))
+        if not known:
             _sound.check(table)
-            return table
+        return table.select(columns)
     except NewerError:
         raise
     except (pa.ArrowException, MemoryError, OSError, KeyError, ValueError) as error:
         raise fault(error, path) from error
+
+
+def _version(metadata: Mapping[bytes, bytes], kind: str, path: Path) -> int:
+    """The version of a part's schema, which is one that can be read."""
+    if metadata.get(KIND, b"").decode() != kind:
+        raise Damaged("foreign: a Parquet file, but not a part of this store")
+    version = int(metadata[SCHEMA_VERSION])
+    if version > _migrations.VERSION:
+        raise _newer(path, version, metadata[PACKAGE_VERSION].decode())
+    if version < 1:
+        raise Damaged(f"foreign: there is no version {version} of the store's schema")
+    return version
+
+
+def _check_size(metadata: pq.FileMetaData, names: Collection[str], source: Path | pa.NativeFile) -> None:
+    """Look at what columns take in memory, before any is taken; text is looked at by `_check_texts`."""
+    if metadata.num_rows > MOST_ROWS:
+        raise Damaged(f"foreign: it has {metadata.num_rows:,} rows, and a part has at most {MOST_ROWS:,}")
+    total = 0
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            if column.path_in_schema.partition(".")[0] in names:
+                repeated = 8 * column.num_values if column.has_dictionary_page else 0
+                total += max(column.total_uncompressed_size, repeated)
+                if repeated and column.physical_type == "BYTE_ARRAY" and column.path_in_schema not in names:
+                    raise Damaged(f"foreign: {column.path_in_schema} has a dictionary")
+    _check_bytes(total, source)
+
+
+def _check_texts(table: pa.Table, source: Path | pa.NativeFile) -> None:
+    """Look at what text takes in memory once each row has its own."""
+    chunks = [chunk for column in table.columns if pa.types.is_dictionary(column.type) for chunk in column.chunks]
+    lengths = (pc.sum(pc.binary_length(chunk.dictionary).take(chunk.indices)).as_py() for chunk in chunks)
+    _check_bytes(sum(length or 0 for length in lengths), source)
+
+
+def _check_bytes(total: int, source: Path | pa.NativeFile) -> None:
+    size = source.stat().st_size if isinstance(source, Path) else source.size()
+    if total > max(MOST_BYTES, MOST_TIMES * size):
+        raise Damaged(f"foreign: its {size:,} bytes become {total:,} in memory")
 
 
 def fault(error: Exception, path: Path) -> Exception:

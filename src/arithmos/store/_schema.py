@@ -5,7 +5,6 @@ grouped in any tool without taking JSON apart.
 """
 
 import io
-import json
 import math
 import platform
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ from ..engines.code import CODE
 from ..engines.contract import Run, State
 from ..formula.stored import judge
 from ..spec import Spec
-from ..tasks import Arithmetic, DigitSequences
+from ._described import flat
 
 TEXT, COUNT, REAL, FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 FLOATS, COUNTS = pa.list_(pa.float32()), pa.list_(pa.int64())
@@ -131,8 +130,8 @@ _FROM_RUN = [name for name in COLUMNS if name in Run.__dataclass_fields__ and na
 
 def table_of_runs(runs: Sequence[Run], written: datetime) -> pa.Table:
     """Runs as rows."""
-    described = {id(run.spec): run.spec for run in runs}
-    columns = {key: _describe(spec) for key, spec in described.items()}
+    specs = {id(run.spec): run.spec for run in runs}
+    columns = {key: _describe(spec) for key, spec in specs.items()}
     common = {"version": __version__, **_environment(), "written": written}
     rows = [columns[id(run.spec)] | _measured(run) | common for run in runs]
     table = pa.Table.from_pylist(rows, schema=RUNS)
@@ -152,36 +151,7 @@ def judged(table: pa.Table) -> pa.Table:
 
 
 def _describe(spec: Spec) -> dict[str, Any]:
-    task, layers = spec.task, spec.model.layers
-    columns = {
-        "spec_id": spec.id,
-        "spec": spec.json(),
-        "model": spec.model.name,
-        "label": spec.model.label,
-        "layers": ">".join(layer.name for layer in layers),
-        "options": json.dumps([dict(layer.options) for layer in layers], sort_keys=True),
-        "input_size": task.input_size,
-        "output_size": task.output_size,
-        "hidden_size": spec.hidden_size,
-        "iterations": spec.iterations,
-        "batch_size": spec.batch_size,
-        "evaluate_every": spec.evaluate_every,
-        "learning_rate": spec.optimizer.lr,
-        "sparsity_strength": spec.model.schedule.strength,
-        "sparsity_start": spec.model.schedule.start,
-        "sparsity_end": spec.model.schedule.end,
-    }
-    if isinstance(task, DigitSequences):
-        lists = {name: list(getattr(task, name)) for name in ("digits", "test_lengths")}
-        about = {"operation": task.operation, "length": task.length, "input_strength": spec.model.inputs.strength}
-        return columns | {"task": "digits", "images": task.data} | lists | about
-    if not isinstance(task, Arithmetic):
-        return columns | {"task": "rows", "rows": task.digest}
-    subsets: dict[str, Any] = {"subset_count": task.subset_count if task.fixed is None else len(task.fixed)}
-    if task.fixed is None:
-        subsets |= {"subset_ratio": task.subset_ratio, "overlap_ratio": task.overlap_ratio}
-    ranges = {name: json.dumps(getattr(task, name)) for name in ("interpolation", "extrapolation")}
-    return columns | {"task": "arithmetic", "operation": task.operation} | subsets | ranges
+    return {"spec": spec.json(), "model": spec.model.name, "label": spec.model.label} | flat(spec.json())
 
 
 def _measured(run: Run) -> dict[str, Any]:

@@ -129,8 +129,12 @@ def page(store: Store, paper: Paper, *, criterion: Criterion = "released") -> st
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
     with start_python(*_BUNDLE) as bundle:  # which takes seconds; there is enough else to do
-        contents = _contents(store, paper, criterion)
-        script = bundle.communicate()[0].decode()
+        try:
+            contents = _contents(store, paper, criterion)
+            script = bundle.communicate()[0].decode()
+        except BaseException:
+            bundle.kill()  # or it would complain that nobody listens
+            raise
     if bundle.returncode:
         raise RuntimeError(f"vl-convert could not bundle Vega-Lite {_VEGA_LITE}")
     template = _environment().get_template("report.html")

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.contract import layout
-from ...formula.stored import judge
+from ...formula.stored import described, judge
 from ...judging.references import Reference, best_errors, problem, references, with_thresholds
-from ...nn import UNITS
 from ...papers import EXPERIMENTS
-from ...spec import Layer
 from ...store import COLUMNS, Store
 from ..tables import listing
 
@@ -99,7 +96,7 @@ def _verdict(row: Row) -> Iterator[str]:
 
 def _curves(row: Row) -> Iterator[str]:
     steps = np.asarray(row["curve_step"])
-    yield f"Learning curves on a logarithmic scale, steps {steps[0]:,} to {steps[-1]:,}"
+    yield f"Learning curves on a logarithmic scale, steps {steps.min(initial=0):,} to {steps.max(initial=0):,}"
     for name in ("validation", "test", "sparsity"):
         values = np.asarray(row[f"curve_{name}"], np.float64)
         known = values[np.isfinite(values) & (values > 0)]
@@ -149,24 +146,18 @@ def _digits(row: Row, reference: Reference | None) -> Iterator[str]:
 
 
 def matrices(row: Row) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """The effective weights of a stored run at its best record, by name: matrices, biases, gates."""
+    """The effective weights of a stored run at its best record, by name: matrices, biases, gates.
+
+    They are one array if a unit is not known here, or if there are more or fewer weights than it would have.
+    """
     weights = np.asarray(row["best_weights"], np.float32)
+    try:
+        arrays = described(row["spec"]).arrays
+    except ValueError:
+        arrays = []
+    if sum(math.prod(shape) for _, shape in arrays) != weights.size:
+        arrays = [("parameters", weights.shape)]
     position = 0
-    for name, shape in _arrays(row, weights.size):
+    for name, shape in arrays:
         yield name, weights[position : position + math.prod(shape)].reshape(shape)
         position += math.prod(shape)
-
-
-def _arrays(row: Row, size: int) -> list[tuple[str, tuple[int, ...]]]:
-    """Names and shapes of what is stored one after the other; a network with a unit of unknown parts is one array."""
-    units, options = row["layers"].split(">"), json.loads(row["options"])
-    if not all(unit in UNITS for unit in units):
-        return [("parameters", (size,))] if size else []
-    sizes = [row["input_size"], *[row["hidden_size"]] * (len(units) - 1), row["output_size"]]
-    arrays = []
-    for number, unit in enumerate(units):
-        parts = Layer(unit, tuple(sorted(options[number].items()))).parts
-        assert parts is not None, "a unit of the catalogue has parts"
-        named = layout(parts, sizes[number], sizes[number + 1])
-        arrays += [(f"layer {number + 1}, {unit}, {name}", shape) for name, shape in named]
-    return arrays

@@ -15,7 +15,6 @@ EACH = 2
 """Runs of a spec that are shown of the solved ones, and of the others: those with the lowest seeds."""
 _CURVES = ("validation", "test", "sparsity")
 _HEAVY = ("best_weights", "curve_step", *(f"curve_{name}" for name in _CURVES))
-_DESCRIBED = ("spec", "layers", "options", "input_size", "hidden_size", "output_size")
 _MEASURED = ("best_step", "best_test", "best_sparsity", "best_gate", "ended_early")
 
 
@@ -39,9 +38,11 @@ def samples(store: Store, criterion: Criterion = "released") -> dict[str, dict[s
     runs = runs[runs["engine"] == runs.groupby("spec_id")["engine"].transform("first")]
     chosen = runs.groupby(["spec_id", "solved"], sort=False).head(EACH)
     names = chosen[[*KEY]].itertuples(index=False, name=None)
-    heavy = store.load(runs=names, columns=[*_HEAVY, *_DESCRIBED])
+    heavy = store.load(runs=names, columns=["spec", *_HEAVY])
     found: dict[str, dict[str, Any]] = {}
-    kept = heavy[heavy["best_weights"].notna()]  # a thinned store has the weights of a few runs only
+    kept = heavy[
+        heavy[["best_weights", "curve_step"]].notna().all(axis=1)
+    ]  # a thinned store has the weights of a few runs only
     for row in _rows(chosen.merge(kept, on=[*KEY])):
         sizes = [(name, *_size(name, matrix.shape)) for name, matrix in matrices(row)]
         about = {"spec": row["spec"], "threshold": significant(row[limit]), "arrays": sizes, "runs": []}
