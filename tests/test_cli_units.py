@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.own_units import Integers
 
+from arithmos import bench
 from arithmos.cli import main
 from arithmos.store import Store
+from arithmos.tasks import TEN_PARAMETERS
 
 SOURCE = Path(__file__).parent / "own_units.py"
 SHORT = ["--seeds", "2", "--iterations", "30"]
@@ -54,13 +57,26 @@ def test_each_unit_has_its_row_or_its_line():
     assert "×   NMU " in done.stdout
     assert "Runs that met NaN and ended early: 2." in done.stdout
     assert done.stdout.splitlines()[-1].partition(". ")[2] == (
-        "Not made: 2 of NAU>units.py:RaisesThird, 2 of NAU>units.py:Integers, 2 of NAU>units.py:Lies, "
+        "Refused or failed: 2 of NAU>units.py:RaisesThird, 2 of NAU>units.py:Integers, 2 of NAU>units.py:Lies, "
         "2 of NAU>units.py:RaisesLate"
     )
     again = arithmos("run", "table-1", *models(*BESIDE), *SHORT)
     assert again.exit_code == 1
     assert "0 runs made" in again.stdout
     assert len(Store("runs")) == 12
+
+
+def test_what_was_refused_is_told_when_time_runs_out():
+    done = arithmos("run", "table-1", *models("Integers"), *SHORT, "--engine", "torch", "--budget", "0s")
+    assert done.exit_code == 1
+    assert "out of time: 0 of 4 runs are in runs, 2 to go" in done.stdout
+    assert "Refused or failed: 2 of NAU>units.py:Integers. To go on:" in done.stdout
+
+
+def test_compare_warns_of_what_it_cannot_run():
+    with pytest.warns(UserWarning, match="not run: NAU>Integers, seeds 0-1: its output is torch.int64"):
+        table = bench.compare(Integers, task=TEN_PARAMETERS, seeds=2, iterations=20, models=["NMU"], engine="torch")
+    assert table.set_index("model")["n"].to_dict() == {"NAU>Integers": 0, "NMU": 2}
 
 
 def test_a_dry_run_says_the_same():

@@ -213,20 +213,20 @@ def preview(
 
 def conclusion(outcome: bench.Outcome, store: Path, command: str) -> str:
     """What became of a campaign, and how to go on with it."""
+    done = outcome.stored + outcome.finished
+    counts = Counter(part.spec.model.name for part in outcome.missed for _ in part.seeds)
+    missed = ", ".join(f"{count} of {model}" for model, count in counts.items())
     if outcome.stopped:
-        done = outcome.stored + outcome.finished
         return (
             f"{outcome.stopped}: {done} of {outcome.runs} runs are in {store}, {outcome.left} to go; what was under "
-            f"way is kept. To go on:\n  {command}"
+            f"way is kept.{f' Refused or failed: {missed}.' if missed else ''} To go on:\n  {command}"
         )
-    if outcome.missed:
-        made = f"{outcome.finished} runs made in {duration(outcome.elapsed_s)}"
-        counts = Counter(part.spec.model.name for part in outcome.missed for _ in part.seeds)
-        missed = ", ".join(f"{count} of {model}" for model, count in counts.items())
-        return f"{made}; {outcome.stored + outcome.finished} of {outcome.runs} are in {store}. Not made: {missed}"
+    made = f"{outcome.finished} runs made in {duration(outcome.elapsed_s)}"
+    if missed:
+        return f"{made}; {done} of {outcome.runs} are in {store}. Refused or failed: {missed}"
     if not outcome.finished:
         return f"nothing to do: all {outcome.runs} runs are in {store}"
-    return f"{outcome.finished} runs made in {duration(outcome.elapsed_s)}; all {outcome.runs} are in {store}"
+    return f"{made}; all {outcome.runs} are in {store}"
 
 
 @main.command(epilog="arithmos table table-1\narithmos table table-2 --ops mul --criterion corrected --format latex")

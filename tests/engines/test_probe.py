@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.engines.cuda.shim import HOPPER
+from tests.engines.cuda.shim import HOPPER, HostDevice
 
 from arithmos.engines.contract import Control, Job
 from arithmos.engines.cpu import CpuEngine
-from arithmos.engines.cuda import refusal
+from arithmos.engines.cuda import CudaEngine, refusal
 from arithmos.engines.probe import Finding, finding
 from arithmos.engines.torch import TorchEngine
 from arithmos.spec import MODELS, Layer, Spec, as_unit, model
@@ -109,6 +109,9 @@ def test_a_unit_is_known_by_its_class_too():
 def test_a_unit_that_cannot_be_built_for_some_seeds():
     spec, told = spec_of("BadBuild"), []
     control = Control(failed=lambda spec, seeds, why: told.append((seeds, why)))
-    runs = list(CpuEngine(threads=1).run([Job(spec, (0, 1))], control))
-    assert len(runs) + len(told) == 2
-    assert told[0][1].startswith("RuntimeError: built too often (own_units.py:")
+    for engine in (CpuEngine(threads=1), CudaEngine(HostDevice())):
+        told.clear()
+        runs = list(engine.run([Job(spec, (0, 1)), Job(spec_of("HalfNMU"), (0,))], control))
+        assert [run.seed for run in runs if run.spec != spec] == [0]
+        assert len(runs) + sum(len(seeds) for seeds, _ in told) == 3
+        assert told[0][1].startswith("RuntimeError: built too often (own_units.py:")

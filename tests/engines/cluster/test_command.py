@@ -36,7 +36,7 @@ def test_bad_units_beside_the_nmu(scheduler):
     assert "refused: NAU>units.py:RaisesThird: RuntimeError: this is the third call (units.py:" in done.stderr
     assert "failed: NAU>units.py:RaisesLate, seed" in done.stderr
     assert done.stdout.splitlines()[-1].endswith(
-        "Not made: 2 of NAU>units.py:RaisesThird, 2 of NAU>units.py:RaisesLate"
+        "Refused or failed: 2 of NAU>units.py:RaisesThird, 2 of NAU>units.py:RaisesLate"
     )
 
 
