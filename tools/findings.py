@@ -14,7 +14,7 @@ from torch import nn
 from arithmos import constrain, sparsity_error, sparsity_loss
 from arithmos.judging.cells import Judged, judged
 from arithmos.judging.readings import SIDES, readings
-from arithmos.judging.references import problem, references
+from arithmos.judging.references import references
 from arithmos.judging.sequences import by_length
 from arithmos.papers import EXPERIMENTS
 from arithmos.papers.madsen2020.experiments import printed as published
@@ -23,6 +23,7 @@ from arithmos.report.charts.draw import save
 from arithmos.report.charts.marks import color, legend, shape
 from arithmos.report.charts.style import styled
 from arithmos.spec import Spec
+from arithmos.spec.stored import problem
 from arithmos.statistics import Interval, rate_difference, upper_mean, wilson
 from arithmos.store import Store
 from arithmos.tasks import DigitSequences

@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 from tests.factories import make_digits_run, make_run
 
-from arithmos.judging.references import Reference, best_errors, problem, references
+from arithmos.judging.references import Reference, best_errors, references
 from arithmos.papers import EXPERIMENTS
+from arithmos.spec.stored import problem
 from arithmos.store import Store
 
 PRODUCT, SUM = EXPERIMENTS["mnist-reference"].specs

@@ -1,6 +1,5 @@
 """Networks of stored runs: as formulas, and for other programs."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from ..formula.expression import SNAP, express
 from ..formula.network import of_weights
 from ..formula.recovered import sample_rows
 from ..formula.stored import Described, described, judge
+from ..spec.stored import sequential
 from ..store import Store
 from ..tasks import Arithmetic
 from .rebuild import rebuild
@@ -83,7 +83,7 @@ def stored_networks(store: Store, spec_id: str, seed: int) -> list[StoredNetwork
     if runs["best_weights"].isna().any():
         raise ValueError(f"{store.path} does not keep the weights of the run of spec {spec_id!r} with seed {seed}")
     known = described(runs["spec"].iloc[0])
-    if json.loads(runs["spec"].iloc[0])["task"]["kind"] == "digits":
+    if sequential(runs["spec"].iloc[0]):
         raise ValueError("a network that learns from digits is more than its layers")
     if wrong := {len(weights) for weights in runs["best_weights"]} - {known.length}:
         raise ValueError(

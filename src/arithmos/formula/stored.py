@@ -1,6 +1,5 @@
 """Stored runs before the exact judge: what their canonical JSON says of them."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.contract import layout
-from ..nn import UNITS
 from ..spec import Layer, Spec
-from ..spec.options import Plain
+from ..spec.stored import networks
 from ..tasks import Arithmetic, Task
 from .recovered import recovered_runs
 
@@ -56,31 +54,7 @@ def described(spec: Spec | str) -> Described:
     """
     if isinstance(spec, Spec):
         return Described(spec.model.layers, spec.sizes, spec.task)
-    plain = json.loads(spec)
-    try:
-        task, layers = plain["task"], [_layer(**entry) for entry in plain["layers"]]
-        ends = (2, 1) if task["kind"] == "digits" else (task["input_size"], task.get("output_size", 1))
-        sizes = (ends[0], *[plain["hidden_size"]] * (len(layers) - 1), ends[1])
-        return Described(tuple(layers), sizes, _arithmetic(task))
-    except (AttributeError, LookupError, TypeError) as error:
-        raise ValueError(f"{spec[:60]!r} is not the JSON of a spec") from error
-
-
-def _layer(unit: str, options: dict[str, Plain], version: str) -> Layer:
-    if unit not in UNITS or str(UNITS[unit].version) != version:
-        raise ValueError(f"there is no unit {unit!r} of version {version} in this arithmos")
-    return Layer(unit, tuple(sorted(options.items())))
-
-
-def _arithmetic(plain: dict[str, object]) -> Arithmetic | None:
-    if plain["kind"] != "arithmetic" or plain["version"] != Arithmetic.version:
-        return None
-    values = {name: _frozen(value) for name, value in plain.items() if name not in ("kind", "version")}
-    return Arithmetic(**values)  # type: ignore[arg-type]
-
-
-def _frozen(value: object) -> object:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+    return Described(*networks(spec))
 
 
 def judge(spec: Spec | str, seeds: Sequence[int], weights: Sequence[NDArray[np.float32] | None]) -> list[bool | None]:

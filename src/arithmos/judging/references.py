@@ -10,7 +10,6 @@ As released, t has 8 degrees of freedom whatever S is, and some seeds are left o
 runs those that did not solve it never do: one that has learned nothing makes a threshold that nearly all are below.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from .. import statistics
 from ..engines.contract import NEVER
+from ..spec.stored import problem
 from ..store import Store
 
 Floats = NDArray[np.float64]
@@ -134,12 +134,6 @@ def first_below(step: NDArray[np.int64], errors: Floats, limit: float) -> int:
     """The step of the first record whose error is below a limit, or `NEVER`."""
     below = np.flatnonzero(np.asarray(errors) < limit)
     return int(step[below[0]]) if below.size else NEVER
-
-
-def problem(spec: str) -> str:
-    """What a spec, given in JSON, and its reference have in common: all but the model."""
-    described = json.loads(spec)
-    return json.dumps({name: described[name] for name in described if name not in ("layers", "schedule", "inputs")})
 
 
 def length_errors(row: Mapping[str, Any]) -> Floats:

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..spec import Spec
+from ..spec.stored import problem
 from ..store import Store
 from ..tasks import DigitSequences
-from .references import Floats, Reference, best_errors, first_below, length_errors, problem, references
+from .references import Floats, Reference, best_errors, first_below, length_errors, references
 
 Place = float | str
 """A place on the axis of a figure: a number, or a category; empty in a table."""

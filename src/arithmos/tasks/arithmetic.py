@@ -140,6 +140,16 @@ class Arithmetic:
         """Return the task with this plain form."""
         return cls(**values(cls, plain, [field.name for field in fields(cls)]))
 
+    @staticmethod
+    def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
+        """Return the width of input and output by a plain form of any version."""
+        return plain["input_size"], 1
+
+    @staticmethod
+    def words(plain: Mapping[str, Any]) -> str:
+        """Return a plain form of any version in a few words."""
+        return f"{symbol(plain['operation'])}, {plain['input_size']} inputs"
+
     @property
     def output_size(self) -> int:
         """One target an observation."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .. import _checks, philox
 from ..data import MNIST_DIGEST, Digits, mnist
+from .arithmetic import symbol
 from .plain import values
 
 Images = NDArray[np.uint8]
@@ -113,6 +114,16 @@ class DigitSequences:
         if source is not None and source.digest != known["data"]:
             raise ValueError(f"source must be the digits with digest {known['data']}, got {source.digest}")
         return cls(**known, source=source)
+
+    @staticmethod
+    def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
+        """Return the width of input and output by a plain form of any version."""
+        return 2, 1
+
+    @staticmethod
+    def words(plain: Mapping[str, Any]) -> str:
+        """Return a plain form of any version in a few words."""
+        return f"{symbol(plain['operation'])} of {plain['length']} digits"
 
     @property
     def input_size(self) -> int:

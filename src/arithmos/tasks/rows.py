@@ -123,6 +123,16 @@ class Rows:
             raise ValueError(f"inputs and targets must be the rows with digest {digest}, got {rows}")
         return rows
 
+    @staticmethod
+    def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
+        """Return the width of input and output by a plain form of any version."""
+        return plain["input_size"], plain["output_size"]
+
+    @staticmethod
+    def words(plain: Mapping[str, Any]) -> str:
+        """Return a plain form of any version in a few words."""
+        return f"rows of data, {plain['input_size']} inputs"
+
     @property
     def input_size(self) -> int:
         """Columns of the inputs."""

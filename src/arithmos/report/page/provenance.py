@@ -1,19 +1,14 @@
 """How runs were made: by which engines, versions and kinds of machine; and those that are in no catalogue."""
 
-import json
-
 import pandas as pd
 
 from ...judging.cells import Criterion
 from ...judging.references import with_thresholds
 from ...papers import EXPERIMENTS, Paper
+from ...spec.stored import describe
 from ...store import Store
-from ...tasks import Arithmetic, DigitSequences, Rows, symbol
 
 _MAKERS = ["engine", "gpu", "processor", "version", "python", "torch", "numpy"]
-
-_VERSIONS = {"arithmetic": Arithmetic.version, "digits": DigitSequences.version, "rows": Rows.version}
-"""Of the tasks as they are now; runs of older ones stay in a store, and are in no experiment any more."""
 
 
 def made(store: Store) -> pd.DataFrame:
@@ -53,18 +48,4 @@ def others(store: Store, criterion: Criterion = "released") -> pd.DataFrame:
     runs = runs.assign(solved=runs["best_test"] < runs[limit])
     found = runs.groupby([*names, *sizes], dropna=False, sort=False, as_index=False)
     frame = found.agg(runs=("seed", "size"), solved=("solved", "sum"))
-    return frame.assign(task=[_task(spec) for spec in frame["spec"]])
-
-
-def _task(spec: str) -> str:
-    """What is learned, in a few words."""
-    known = json.loads(spec)
-    task = known["task"]
-    length = f"{known['iterations']:,} iterations"
-    if task["version"] != _VERSIONS[task["kind"]]:
-        length += f", version {task['version']} of the task"
-    if task["kind"] == "digits":
-        regularized = ", R_z" if known["inputs"]["strength"] else ""
-        return f"{symbol(task['operation'])} of {task['length']} digits{regularized}, {length}"
-    problem = symbol(task["operation"]) if task["kind"] == "arithmetic" else "rows of data"
-    return f"{problem}, {task['input_size']} inputs, {known['hidden_size']} hidden, {length}"
+    return frame.assign(task=[describe(spec) for spec in frame["spec"]])

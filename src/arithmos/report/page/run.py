@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formula.stored import described, judge
-from ...judging.references import Reference, best_errors, problem, references, with_thresholds
+from ...judging.references import Reference, best_errors, references, with_thresholds
 from ...papers import EXPERIMENTS
+from ...spec.stored import problem
 from ...store import COLUMNS, Store
 from ..tables import listing
 
