@@ -175,7 +175,6 @@ def _header(text: str) -> bytes:
     [
         {"names": ["step"]},
         {"arrays": [b""] * 5},
-        {"arrays": [None] * 5},
         {"arrays": [b"\x93NUMPY"] * 5},
         {"arrays": [_header("{'descr':")] * 5},
         {"arrays": [_header("a\n\t b\n  c")] * 5},
@@ -190,6 +189,13 @@ def test_a_state_of_odd_bytes_is_named_and_the_run_starts_anew(store: Store, cha
     row = _schema.row_of_state(make_spec(), 0, "cpu", make_state()) | {"written": _schema.now()}
     store._states.folder.add(pa.Table.from_pylist([row | change], schema=_schema.STATES))
     with pytest.warns(UserWarning, match="starts anew: its state cannot be read"):
+        assert store.resume(make_spec(), 0, "cpu") is None
+
+
+def test_a_state_of_nothing_is_set_aside_and_the_run_starts_anew(store: Store) -> None:
+    row = _schema.row_of_state(make_spec(), 0, "cpu", make_state()) | {"written": _schema.now(), "arrays": [None] * 5}
+    store._states.folder.add(pa.Table.from_pylist([row], schema=_schema.STATES))
+    with pytest.warns(UserWarning, match="is set aside .damaged: arrays has null in it"):
         assert store.resume(make_spec(), 0, "cpu") is None
 
 
