@@ -12,7 +12,9 @@ from arithmos import bench
 from arithmos.engines import ENGINES, Engines, Refused
 from arithmos.engines.contract import Control
 from arithmos.engines.cpu.run import RunState
+from arithmos.nn._unit import Catalogue
 from arithmos.papers import EXPERIMENTS, FIGURES, Experiment
+from arithmos.papers.madsen2020.experiments import ALL_MODELS
 from arithmos.spec import MODELS, Layer, Model, as_unit
 from arithmos.store import Store
 
@@ -246,6 +248,19 @@ def test_select_knows_the_experiment_s_own_models_by_name():
     assert {spec.model.name for spec in part.specs} == {"NMUNoSparsity"}
     [part] = bench.select(["table-1"], models=["NAU>NMU"])
     assert part.specs == EXPERIMENTS["table-1"].specs[2:]
+
+
+def test_compare_takes_the_models_of_the_tables_by_name(store, engines, monkeypatch):
+    """A model that is new to the catalogue, wherever it stands there, is none of them."""
+    new = Model("AAA", (Layer("ReLU"), Layer("ReLU")))
+    monkeypatch.setattr("arithmos.bench._compare.MODELS", Catalogue("model", new, *MODELS.values()))
+    frame = bench.compare(Plain, seeds=1, iterations=10, store=store)
+    assert list(frame["model"]) == ["NAU>Plain", *list(MODELS)[:11]]
+    assert list(MODELS)[:11] == [model.name for model in ALL_MODELS]
+
+
+class Plain(nn.Linear):
+    pass
 
 
 class Wide(nn.Linear):

@@ -1,4 +1,5 @@
 import io
+import math
 
 import pytest
 from rich.console import Console
@@ -32,6 +33,19 @@ def test_lines_where_there_is_no_terminal(clock):
         "1 of 5 runs, 2.0k iterations/s, 30 s left, 0 solved",
         "3 of 5 runs, 1.7k iterations/s, 23 s left, 1 solved",
     ]
+
+
+def test_runs_without_a_threshold_are_not_called_unsolved(clock):
+    """On digits the threshold comes from reference runs, once a table is made."""
+    out = io.StringIO()
+    watch = Watch(Console(file=out, width=200))
+    watch.begin(runs=4, stored=0, work=10)
+    for run in (make_run(threshold_released=math.nan, threshold_corrected=math.nan),) * 2 + (make_run(seed=0),):
+        watch.finished(run)
+        clock[0] += 10
+        watch.advance(10_000, 1)
+    said = [line.partition(" left, ")[2] for line in out.getvalue().splitlines()]
+    assert said == ["1 without a threshold", "2 without a threshold", "1 solved, 2 without a threshold"]
 
 
 def test_what_need_not_be_done_makes_it_no_faster(clock):

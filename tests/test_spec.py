@@ -11,6 +11,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arithmos.engines import Job
+from arithmos.engines.cpu import CpuEngine
+from arithmos.engines.torch import TorchEngine
 from arithmos.nn import NAU, UNITS, Clamp, Unit
 from arithmos.spec import MODELS, Adam, InputRegularizer, Layer, Model, Spec, as_unit, model
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic, DigitSequences, Rows
@@ -345,6 +348,24 @@ def test_equal_specs_on_digits_have_one_id(one, other):
 def test_equal_options_have_one_id():
     layers = [Layer(Unit(NAU, name="NAU2", label=""), (("x", x),)) for x in (0.0, -0.0)]
     assert [str(layer.options) for layer in layers] == ["(('x', 0.0),)"] * 2
+
+
+@pytest.mark.parametrize("unit", ["NACAdd", "NACMul", "NALU", "NALUSeparate"])
+def test_initial_weights_of_the_paper_can_be_run(unit):
+    """There are none for a layer of one input and one output, of which the parts were once asked."""
+    options = Layer(unit, (("init", "paper"),))
+    spec = Spec(task=TEN_PARAMETERS, model=Model("own", (options, Layer("NAU"))), hidden_size=2, iterations=10)
+    assert "floor=0" in repr(spec.parts[0])
+    assert "floor=5" in repr(Layer(unit).parts)
+    for engine in (CpuEngine(1), TorchEngine()):
+        assert engine.refuses(spec) is None
+        [run] = engine.run([Job(spec, (0,))])
+        assert run.records == 1
+
+
+def test_a_model_with_a_unit_in_it_has_a_hash():
+    one, other = (Model("own", (Layer(Unit(NAU, name="Mine", label="Mine", options={"init": "paper"})),)) for _ in "ab")
+    assert {one: 1}[other] == 1
 
 
 def test_impossible_optimizers_and_models_are_refused_by_name():

@@ -1,5 +1,6 @@
 """How a campaign goes: a live bar in a terminal, a line now and then elsewhere; both on stderr."""
 
+import math
 import time
 from typing import Self
 
@@ -40,13 +41,13 @@ class Watch(Barred):
             BarColumn(),
             TextColumn("{task.fields[speed]}"),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[solved]} solved"),
+            TextColumn("{task.fields[solved]}"),
             console=self._console,
             transient=True,
             disable=not self._console.is_terminal,
         )
-        self._task = self._bar.add_task("", total=None, runs="", speed="", solved=0)
-        self._runs = self._finished = self._solved = self._iterations = 0
+        self._task = self._bar.add_task("", total=None, runs="", speed="", solved="")
+        self._runs = self._finished = self._solved = self._open = self._iterations = 0
         self._work = self._done = 0.0
         self._begun = self._told = time.monotonic()
 
@@ -73,6 +74,7 @@ class Watch(Barred):
     def finished(self, run: Run) -> None:
         """A run came to its end."""
         self._finished += 1
+        self._open += math.isnan(run.threshold_released)
         self._solved += run.best_test < run.threshold_released
         self._show()
 
@@ -92,13 +94,18 @@ class Watch(Barred):
             completed=self._done,
             runs=self._counted(),
             speed=self._speed(),
-            solved=self._solved,
+            solved=self._verdicts(),
         )
 
     def _line(self) -> str:
         elapsed_s = time.monotonic() - self._begun
         left = duration(max(0.0, self._work - self._done) * elapsed_s / self._done) if self._done else "unknown"
-        return f"{self._counted()}, {self._speed()}, {left} left, {self._solved} solved"
+        return f"{self._counted()}, {self._speed()}, {left} left, {self._verdicts()}"
+
+    def _verdicts(self) -> str:
+        """Solved runs, and those without a threshold: on digits it comes from reference runs, when a table is made."""
+        solved = [f"{self._solved} solved"] if self._solved or not self._open else []
+        return ", ".join(solved + [f"{self._open} without a threshold"] * (self._open > 0))
 
     def _counted(self) -> str:
         return f"{self._finished} of {self._runs} runs"

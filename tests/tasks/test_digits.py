@@ -37,6 +37,13 @@ def test_counts_are_those_of_the_paper():
     assert len(specs) * 10 == 160  # the paper's 159, and a tenth reference of the sum
 
 
+def test_the_order_of_the_digits_does_not_matter():
+    one, other = (dataclasses.replace(PRODUCT, digits=digits) for digits in ((1, 2, 3), [3, 1, 2, 1]))
+    assert one == other
+    specs = [dataclasses.replace(EXPERIMENTS["mnist-product"].specs[0], task=task) for task in (one, other)]
+    assert specs[0].id == specs[1].id
+
+
 def test_zeros_are_left_out_of_products():
     images, labels = small().pixels("training")
     assert set(labels) == set(range(1, 10))

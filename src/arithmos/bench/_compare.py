@@ -10,7 +10,7 @@ from torch import nn
 
 from ..nn._unit import Unit
 from ..papers import Experiment
-from ..spec import MODELS, Layer, Spec, as_unit
+from ..spec import MODELS, TABLE_MODELS, Layer, Spec, as_unit
 from ..store import Store
 from ..tasks import Arithmetic
 from ._run import Progress, run
@@ -39,7 +39,7 @@ def compare(
         task: an operation, with the paper's defaults, or a task.
         seeds: how many seeds.
         iterations: the last iteration.
-        models: names of the models beside it; all of the paper's unless told.
+        models: names of the models beside it; by default those of the paper's tables.
         engine: as in `run`; a unit without `parts` runs on the torch engine. Runs that fail are missing from the table,
             and a warning says why.
         store: as in `run`.
@@ -51,7 +51,7 @@ def compare(
     name = f"{first}>{own.name}"
     problem = Arithmetic(operation=task) if isinstance(task, str) else task  # type: ignore[arg-type]
     mine = dataclasses.replace(MODELS["NMU"], name=name, label=name, layers=(Layer(first), Layer(own)))
-    others = [MODELS[m] for m in (list(MODELS)[:11] if models is None else models)]
+    others = [MODELS[m] for m in (TABLE_MODELS if models is None else models)]
     experiment = Experiment(
         name=name,
         item="",

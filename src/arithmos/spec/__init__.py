@@ -4,6 +4,7 @@ from .loading import as_unit as as_unit
 from .loading import load_unit as load_unit
 from .models import MODELS as MODELS
 from .models import NO_SCHEDULE as NO_SCHEDULE
+from .models import TABLE_MODELS as TABLE_MODELS
 from .models import InputRegularizer as InputRegularizer
 from .models import Layer as Layer
 from .models import Model as Model

@@ -82,6 +82,7 @@ class DigitSequences:
             object.__setattr__(self, "initial", _checks.number("initial", self.initial))
         if not self.digits or not set(self.digits) <= set(range(10)):
             raise ValueError(f"digits must be some of 0 to 9, got {self.digits}")
+        object.__setattr__(self, "digits", tuple(sorted(set(self.digits))))  # no order: results are told by digit
         if self.length not in self.test_lengths or min(self.test_lengths) < 1:
             raise ValueError(f"test_lengths must be at least 1 and have length {self.length}, got {self.test_lengths}")
         if self.source is not None:

@@ -8,11 +8,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from arithmos.engines.cpu import maps
 from arithmos.engines.cpu._compile import LANES
-from arithmos.engines.cpu.kernel import error_gradient
+from arithmos.engines.cpu.kernel import adam, corrections, error_gradient
 from arithmos.engines.cpu.memory import make_scratch
 from arithmos.engines.cpu.program import write
 from arithmos.nn._init import GlorotUniform
@@ -35,6 +35,23 @@ LEAVES = st.builds(
 )
 LAYERS = LEAVES | st.builds(Gate, add=LEAVES, mul=LEAVES) | LEAVES.map(lambda leaf: Gate(leaf, leaf, shared=True))
 SIZES = st.tuples(st.integers(1, 9), st.integers(1, 5), st.integers(1, 3))
+
+
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e19, 1e20])
+def test_a_step_of_adam_is_torch_s(size):
+    """The square of a gradient of 10^20 is infinite in float32, and its share in the second moment is not."""
+    rng = np.random.default_rng(1)
+    g = (size * rng.uniform(-1, 1, 64)).astype(np.float32)
+    p, m, v = rng.normal(size=64).astype(np.float32), np.zeros(64, np.float32), np.zeros(64, np.float32)
+    theirs = torch.from_numpy(p.copy()).requires_grad_()
+    theirs.grad = torch.from_numpy(g.copy())
+    optimizer = torch.optim.Adam([theirs])
+    optimizer.step()
+    step_size, correction, _ = corrections(0, 1e-3, 0.9, 0.999)
+    adam(step_size, correction, 0.9, 0.999, 1e-8, g, p, m, v)
+    assert_allclose(v, optimizer.state[theirs]["exp_avg_sq"], rtol=1e-6)
+    assert_allclose(m, optimizer.state[theirs]["exp_avg"], rtol=1e-6)
+    assert_allclose(p, theirs.detach(), rtol=1e-6)
 
 
 class Reference:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contract import NEVER
-from ._compile import LANES, TABLE_COLUMNS, apart, array_at, compiled, wide
+from ._compile import LANES, TABLE_COLUMNS, apart, array_at, compiled, exactly_compiled, wide
 from .activations import sum_gate
 from .batch import ROWS, copy_rows, draw_inputs, pick_rows, target
 from .maps import sparsity_error
@@ -69,9 +69,9 @@ def corrections(step, lr, beta1, beta2):
     return np.float32(lr / rest1), np.float32(np.sqrt(rest2)), rest1 == 1.0 and rest2 == 1.0
 
 
-@compiled
+@exactly_compiled
 def adam(step_size, correction, beta1, beta2, eps, g, p, m, v):
-    """One step of Adam, its operations in the order of torch's."""
+    """One step of Adam, its operations in the order of torch's: the square alone of a large gradient is infinite."""
     apart()
     share1, share2 = np.float32(1.0 - beta1), np.float32(1.0 - beta2)
     keep2, small = np.float32(beta2), np.float32(eps)

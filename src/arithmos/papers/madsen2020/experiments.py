@@ -6,7 +6,7 @@ Published numbers come from the authors' program, so that is what is run here, a
 import dataclasses
 from pathlib import Path
 
-from ...spec import MODELS, Model, Spec
+from ...spec import MODELS, TABLE_MODELS, Model, Spec
 from ...tasks import OPERATIONS, TEN_PARAMETERS, Arithmetic
 from ...tasks.arithmetic import Operation, Range
 from ...training import SparsitySchedule
@@ -16,7 +16,7 @@ from ..published import Published
 MULTIPLY = Arithmetic(operation="mul")
 
 MULTIPLIERS = [MODELS[name] for name in ("NACMulNMU", "NACMulSigma", "NACMul", "NALU", "NMU")]
-ALL_MODELS = [MODELS[name] for name in list(MODELS)[:11]]
+ALL_MODELS = list(TABLE_MODELS.values())
 GATED = [MODELS[name] for name in ("GateNAUNMU", "GateNALUSeparate", "GateNALUShared")]
 
 RANGES: list[tuple[Range, Range]] = [
