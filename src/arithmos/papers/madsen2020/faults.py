@@ -45,6 +45,7 @@ def error(published: Published, measure: str, value: float) -> float:
         value: the number.
 
     Example:
+        >>> from pathlib import Path
         >>> table, figure = Published(Path("table_static.csv")), Published(Path("figure_hidden_size.csv"))
         >>> error(table, "solved_at_median", 2.8e6), error(figure, "sparsity_mean", 0.1)
         (50000.0, 2e-05)
