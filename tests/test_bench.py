@@ -219,7 +219,7 @@ def test_what_was_done_before_is_not_to_be_done_again(store, engine):
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_interrupt_is_noted_and_the_second_acts(second):
     def interrupt(number=signal.SIGINT):
-        os.kill(os.getpid(), number)
+        signal.raise_signal(number)
 
     handler = signal.getsignal(signal.SIGINT)
     with bench.interruptible() as interrupted:
@@ -235,9 +235,9 @@ def test_what_a_process_ignores_it_goes_on_ignoring():
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with bench.interruptible() as interrupted:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
             assert not interrupted()
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
             assert interrupted()
     finally:
         signal.signal(signal.SIGINT, handler)
