@@ -1,19 +1,22 @@
-"""Pull the plug, two hundred times: is anything lost, there twice, or different?
+"""Pull the plug, two hundred times: is anything lost, stripped, there twice, or different?
 
 Campaigns of 500 runs (Table 1, NMU, 10,000 iterations, cpu engine) are killed by SIGKILL at random instants, started
-again on the same store, killed again, until they are complete. There are four kinds of lives:
+again on the same store, killed again, until they are complete. There are five kinds of lives:
 
 - cold: the command `arithmos run`, from the start of Python on: imports, compilation, planning, training, storing;
 - run: `bench.run` in a process forked from one that has compiled the kernel, so that all of its time is campaign;
 - each: the same, but with every run stored at once and not every five seconds, so that a third of its time is storing;
-- pack: the same, beside a second process that packs the store without pause; both are killed.
+- pack: the same, beside a second process that packs the store without pause; both are killed;
+- thin: the same, beside a packer, a process that thins the store into a small one and merges that into the store again
+  and again, and a process that thins the small one into the store, the wrong way round; all four are killed.
 
 A run counts as reported when `Store.append` has returned and the process has written its seed to a pipe, and, for the
 command, when this process has found it in the store. After every kill the whole store is read again. The numbers are
-compared, to the last bit, with those of a campaign that nobody disturbed. At the end, campaigns of longer runs are
-stopped by SIGINT and SIGTERM, after which they go on in the middle of their runs.
+compared, to the last bit, with those of a campaign that nobody disturbed; a run is stripped if weights or records of
+its curve are missing. At the end, campaigns of longer runs are stopped by SIGINT and SIGTERM, after which they resume
+in the middle of their runs.
 
-    python benchmarks/kills.py [--kills 200] [--write]
+    python benchmarks/kills.py [--kills 200] [--signals 40] [--write]
 
 `--write` puts the table into `kills.md` and the figure into `kills.svg`, next to this file.
 """
@@ -42,14 +45,14 @@ from arithmos import bench
 from arithmos.engines import Job, Run
 from arithmos.engines.cpu import CpuEngine
 from arithmos.spec import Spec
-from arithmos.store import COLUMNS, KEY, Store, Writer
+from arithmos.store import COLUMNS, HEAVY, KEY, Store, Writer
 
 HERE = Path(__file__).parent
-SHARES = {"cold": 0.06, "run": 0.32, "each": 0.32, "pack": 0.30}
-LIFE_S = {"cold": 5.0, "run": 10.0, "each": 4.0, "pack": 4.0}
+SHARES = {"cold": 0.06, "run": 0.20, "each": 0.20, "pack": 0.18, "thin": 0.36}
+LIFE_S = {"cold": 5.0, "run": 10.0, "each": 4.0, "pack": 4.0, "thin": 4.0}
 """The longest lives, by kind, after the time in which the first run is stored."""
-SIGNALS = 20
-"""How often each of SIGINT and SIGTERM is sent."""
+KEPT = 1
+"""Runs that keep their weights in the small store, of the solved ones and of the others."""
 VOLATILE = ("elapsed_s", "written")
 """Columns of a run that are not its numbers."""
 
@@ -100,10 +103,33 @@ def pack(path: Path) -> None:
         time.sleep(0.02)
 
 
+def small(path: Path) -> Path:
+    """The small store beside a store."""
+    return path.with_name(f"{path.name}-small")
+
+
+def thin(path: Path) -> None:
+    store = Store(path)
+    while True:
+        if len(store):
+            store.thin(small(path), keep=KEPT)
+            store.merge(small(path))
+        time.sleep(0.02)
+
+
+def thin_back(path: Path) -> None:
+    while True:
+        if small(path).is_dir():
+            Store(small(path)).thin(path, keep=0)
+            Store(small(path)).pack()
+        time.sleep(0.02)
+
+
 LIVES: dict[str, tuple[Callable[[Path], None], ...]] = {
     "run": (lambda path: SHORT.run(Reporting(path)),),
     "each": (lambda path: SHORT.run(Eager(path)),),
     "pack": (lambda path: SHORT.run(Eager(path)), pack),
+    "thin": (lambda path: SHORT.run(Eager(path)), pack, thin, thin_back),
     "long": (lambda path: LONG.run(Reporting(path)),),
 }
 
@@ -220,10 +246,17 @@ def different(rows: pd.DataFrame, expected: pd.DataFrame) -> int:
     return int(unequal.sum())
 
 
+def stripped(rows: pd.DataFrame, expected: pd.DataFrame) -> int:
+    """How many rows have fewer weights or records than those of the undisturbed campaign."""
+    columns = [name for name in HEAVY if expected[name].notna().any()]
+    lengths = [frame[columns].map(lambda values: 0 if values is None else len(values)) for frame in (rows, expected)]
+    return int((lengths[0] < lengths[1].loc[rows.index]).any(axis=1).sum())
+
+
 def same(a: object, b: object) -> bool:
     """Two values of a column, which may be numbers, texts, arrays or missing."""
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.tobytes() == b.tobytes()
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.tobytes() == b.tobytes()
     return bool(a == b or (a != a and b != b))
 
 
@@ -236,6 +269,10 @@ class Tally:
     kills: Counter[str] = field(default_factory=Counter)
     unfinished: Counter[str] = field(default_factory=Counter)
     lost: int = 0
+    stripped: int = 0
+    conflicts: int = 0
+    failed: int = 0
+    small: int = 0
     twice: int = 0
     different: int = 0
     damaged: int = 0
@@ -258,7 +295,9 @@ class Disturbed:
         self.reported |= {*rows.index}
         tally.lost += len(self.reported - {*rows.index})
         tally.twice += int(rows.index.duplicated().sum())
+        tally.stripped += stripped(rows, self.expected)
         tally.different += different(rows, self.expected)
+        tally.conflicts += len(self.store.conflicts())
         tally.damaged += len(self.store.damaged)
         tally.most_copies = max(tally.most_copies, self.store.duplicates)
         hidden = len(list(self.store.path.glob(".unfinished-*")))
@@ -273,9 +312,23 @@ class Disturbed:
         rows = numbers(fresh)
         if len(rows) != len(self.expected) or fresh.duplicates or fresh.check():
             raise SystemExit(f"{self.store.path} is not whole")
+        self.tally.stripped += stripped(rows, self.expected)
         self.tally.different += different(rows, self.expected)
+        self._finish_small()
         self.tally.campaigns += 1
         self.tally.compared += len(rows)
+
+    def _finish_small(self) -> None:
+        """The small store, brought up to date, has every run, and weights of a few."""
+        if not small(self.store.path).is_dir():
+            return
+        copy = Store(small(self.store.path))
+        self.store.thin(copy, keep=KEPT)
+        rows = numbers(copy)
+        light = [name for name in rows if name not in HEAVY]
+        if len(rows) != len(self.expected) or different(rows[light], self.expected[light]) or copy.check():
+            raise SystemExit(f"{copy.path} is not whole")
+        self.tally.small += 1
 
 
 def attack(folder: Path, source: Server, kills: int, rng: random.Random, tally: Tally) -> None:
@@ -297,6 +350,7 @@ def attack(folder: Path, source: Server, kills: int, rng: random.Random, tally: 
             life = rng.uniform(0, lives[kind])
             codes = source.live(kind, path, lambda life=life: time.sleep(life))
             killed = codes.count(-signal.SIGKILL)
+            tally.failed += sum(code not in (0, -signal.SIGKILL) for code in codes)
             tally.kills[kind] += killed
             left[kind] = max(0, left[kind] - killed)
             target.reported |= source.reported
@@ -317,12 +371,12 @@ def attack(folder: Path, source: Server, kills: int, rng: random.Random, tally: 
         number += 1
 
 
-def interrupt(folder: Path, source: Server, rng: random.Random, tally: Tally) -> dict[str, int]:
+def interrupt(folder: Path, source: Server, signals: int, rng: random.Random, tally: Tally) -> dict[str, int]:
     """Stops campaigns of longer runs by SIGINT and SIGTERM; returns what was seen."""
     source.whole("long", folder / "long-whole")
     expected = numbers(Store(folder / "long-whole"))
     seen = Counter({"sent": 0, "suspended": 0, "campaigns": 0, "codes other than 0": 0})
-    while seen["sent"] < 2 * SIGNALS:
+    while seen["sent"] < signals:
         source.reported, path = set(), folder / f"long-{seen['campaigns']}"
         target = Disturbed(path, expected, tally)
         while len(target.store) < len(expected):
@@ -351,15 +405,19 @@ def text(tally: Tally, seen: dict[str, int]) -> str:
                 [
                     ["campaigns completed", tally.campaigns],
                     ["runs compared in the end", f"{tally.compared:,}"],
+                    ["small stores, thinned from them and merged back, that were whole in the end", tally.small],
                     ["runs lost after they were reported as stored", tally.lost],
+                    ["runs whose weights or curves were stripped", tally.stripped],
+                    ["runs stored with different numbers", tally.conflicts],
                     ["runs twice in results", tally.twice],
                     ["runs whose numbers differ in any bit", tally.different],
                     ["damaged files", tally.damaged],
+                    ["processes that failed by themselves", tally.failed],
                     ["most copies of runs on disk at once, before a pack took them away", tally.most_copies],
                 ],
             ),
             f"{seen['sent']} times SIGINT and SIGTERM, in turns, over {seen['campaigns']} campaigns of {LONG.seeds} "
-            f"runs of {LONG.iterations:,} iterations: {seen['suspended']} suspended runs were found and gone on with, "
+            f"runs of {LONG.iterations:,} iterations: {seen['suspended']} suspended runs were found and resumed, "
             f"{seen['codes other than 0']} processes ended otherwise than by themselves. They are in the table above, "
             "too.",
             "![runs stored over time, with every kill](kills.svg)",
@@ -371,10 +429,10 @@ def draw(tally: Tally, path: Path) -> None:
     import altair as alt
 
     from arithmos.report.charts.draw import save
-    from arithmos.report.charts.style import BLUE, GOLD, GRAY, GREEN, RED, styled
+    from arithmos.report.charts.style import BLUE, GOLD, GRAY, GREEN, PURPLE, RED, styled
 
     frame = pd.DataFrame(tally.events)
-    kinds, colors = [*SHARES, "complete"], [BLUE, RED, GOLD, GRAY, GREEN]
+    kinds, colors = [*SHARES, "complete"], [BLUE, RED, GOLD, GRAY, PURPLE, GREEN]
     base = alt.Chart(frame).encode(
         alt.X("minute:Q", title="minutes"), alt.Y("runs:Q", title="runs in the store of the campaign")
     )
@@ -389,6 +447,7 @@ def draw(tally: Tally, path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200, help="processes to kill")
+    parser.add_argument("--signals", type=int, default=40, help="times SIGINT and SIGTERM are sent, in turns")
     parser.add_argument("--seed", type=int, default=0, help="of the instants")
     parser.add_argument("--write", action="store_true", help="write kills.md and kills.svg")
     parser.add_argument("--server", action="store_true", help=argparse.SUPPRESS)
@@ -399,7 +458,7 @@ def main() -> None:
     tally, rng = Tally(), random.Random(options.seed)
     with tempfile.TemporaryDirectory() as folder, server() as source:
         attack(Path(folder), source, options.kills, rng, tally)
-        seen = interrupt(Path(folder), source, rng, tally)
+        seen = interrupt(Path(folder), source, options.signals, rng, tally)
     written = text(tally, seen)
     print(written)
     if options.write:

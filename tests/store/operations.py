@@ -89,6 +89,13 @@ def _merge(store: Store) -> None:
     store.merge(store.path.parent / "other")
 
 
+def _thin(store: Store) -> None:
+    """Thin a store, and merge what came of it, which has no weights."""
+    small = store.path.parent / "small"
+    store.thin(small, keep=0)
+    store.merge(small)
+
+
 def _forget(store: Store) -> None:
     store.forget(SPEC, 10, "cpu")
 
@@ -99,6 +106,7 @@ OPERATIONS = [
     Operation("write", _write, frozenset({4}), suspended=((14, 0),)),
     Operation("pack", Store.pack),
     Operation("merge", _merge, frozenset({5, 6}), suspended=((11, 3), (12, 0))),
+    Operation("thin", _thin),
     Operation("forget", _forget, ended=frozenset({10})),
 ]
 

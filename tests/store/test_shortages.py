@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -83,3 +84,13 @@ def test_a_part_that_cannot_be_read_any_more_is_left_out(filled: Store, monkeypa
     monkeypatch.setattr(pq, "ParquetFile", failing(OSError(errno.EIO, os.strerror(errno.EIO))))
     with pytest.warns(UserWarning, match="set aside .unreadable: Input/output error"):
         assert filled.load().empty
+
+
+def test_a_writer_that_can_start_no_thread_stores_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading.Thread, "start", failing(RuntimeError("can't start new thread")))
+    with store.writer(flush_s=1000) as writer:
+        for count, run in enumerate(make_runs(3), 1):
+            writer.add(run)
+            assert len(Store(store.path)) == count
+        writer.suspend(make_spec(), RUNS, "cpu", make_state())
+        assert len(Store(store.path).suspended) == 1

@@ -101,11 +101,15 @@ class Writer:
             self._flushed = time.monotonic()
 
     def _flush_later(self) -> None:
+        timer = threading.Timer(self.flush_s, self._flush_quietly)
+        timer.daemon = True
         with self._lock:
             if self._timer is None:
-                self._timer = threading.Timer(self.flush_s, self._flush_quietly)
-                self._timer.daemon = True
-                self._timer.start()
+                with suppress(RuntimeError):  # the system has no thread to give
+                    timer.start()
+                    self._timer = timer
+        if self._timer is None:
+            self.flush()
 
     def _flush_quietly(self) -> None:
         with suppress(Exception):  # nobody listens here: the next `add`, or the leaving, meets it again
