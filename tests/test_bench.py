@@ -2,6 +2,7 @@ import dataclasses
 import math
 import os
 import signal
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def engines(monkeypatch):
 def planned(store, name="auto", experiments=(EXPERIMENT,)):
     """Seeds to be made, by engine and model."""
     todo = bench.plan(experiments, store, Engines(name, say=lambda line: None))
-    return {(engine.name, job.spec.model.name): job.seeds for engine, jobs in todo.jobs for job in jobs}
+    return {(engine.name, job.spec.model.name): tuple(job.seeds) for engine, jobs in todo.jobs for job in jobs}
 
 
 def test_each_spec_goes_whole_to_the_fastest_engine_that_takes_it(store, engines):
@@ -280,7 +281,7 @@ def test_a_unit_that_fails_its_trial_is_refused_and_the_others_are_run(store, en
     assert (todo.runs, todo.missing, todo.impossible, todo.stored) == (4, 2, 2, 0)
     outcome = bench.run([part], store=store)
     assert (outcome.runs, outcome.finished, outcome.left, outcome.stopped) == (4, 2, 0, "")
-    assert [(missed.spec.model, missed.seeds) for missed in outcome.missed] == [(WIDE, (0, 1))]
+    assert [(missed.spec.model, tuple(missed.seeds)) for missed in outcome.missed] == [(WIDE, (0, 1))]
     assert bench.plan([part], store, Engines(say=lines.append)).stored == 2
 
 
@@ -339,3 +340,32 @@ def test_more_records_than_memory_holds_are_refused_before_anything_is_run(tmp_p
     endless = Experiment(name="endless", item="", title="", specs=(spec,), seeds=1)
     with pytest.raises(ValueError, match=r"all_records must be left out, .* 1,000,000,001 records .* 19 GiB of memory"):
         bench.run([endless], store=tmp_path / "runs", all_records=True)
+
+
+def test_planning_looks_at_the_store_once_however_many_specs_there_are(store, monkeypatch):
+    specs = tuple(make_spec(iterations=n) for n in range(1000, 1040))
+    store.append([make_run(spec) for spec in specs[::3]])
+    looks = []
+    scandir = os.scandir
+    monkeypatch.setattr("os.scandir", lambda path: looks.append(path) or scandir(path))
+    counts = []
+    for few in (specs[:1], specs):
+        looks.clear()
+        bench.plan([dataclasses.replace(EXPERIMENT, specs=few)], Store(store.path), Engines("torch"))
+        counts.append(len(looks))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("stored", [0, 3])
+def test_a_plan_of_a_million_runs_takes_no_memory_for_each(store, stored):
+    store.append([make_run(SPECS[0], seed) for seed in range(5, 5 + stored)])
+    experiment = dataclasses.replace(EXPERIMENT, seeds=500_000)
+    engines = Engines("torch")
+    bench.plan([EXPERIMENT], store, engines)
+    tracemalloc.start()
+    todo = bench.plan([experiment], store, engines)
+    pace = bench.clock(store, [experiment])
+    assert bench.estimate(todo, pace)["runs"].sum() == todo.missing == 1_000_000 - stored
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1e6

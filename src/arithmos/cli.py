@@ -202,10 +202,11 @@ def preview(
     parts: Sequence[Experiment], store: Store, engine: str, dask: str | None, threads: int | None
 ) -> tuple[str, bool]:
     """What would be run, how long it might take, and whether that is all that was asked for."""
-    pace = bench.clock(store, parts, threads=1)
+    stored = store.snapshot(bench.TIMES)
+    pace = bench.clock(stored, parts, threads=1)
     with bench.workforce(engine, dask=dask, threads=threads, pace=pace, say=complain) as engines:
-        todo = bench.plan(parts, store, engines)
-        frame = bench.estimate(todo, bench.clock(store, parts, threads=engines.threads))
+        todo = bench.plan(parts, stored, engines)
+        frame = bench.estimate(todo, bench.clock(stored, parts, threads=engines.threads))
     title = f"{todo.missing} of {todo.runs} runs to make, {todo.stored} stored"
     title += f", {todo.impossible} refused" if todo.refused else ""
     return listing.write(frame, title, listing.PLAN) if todo.jobs else title, not todo.refused

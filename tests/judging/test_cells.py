@@ -39,8 +39,8 @@ def test_a_cell_is_of_the_engine_with_most_of_its_seeds(store):
 
 def test_all_experiments_are_loaded_at_once(store, monkeypatch):
     loads = []
-    load = Store.load
-    monkeypatch.setattr(Store, "load", lambda self, **options: loads.append(options) or load(self, **options))
+    snapshot = Store.snapshot
+    monkeypatch.setattr(Store, "snapshot", lambda self, columns: loads.append(columns) or snapshot(self, columns))
     judged(store, [FEW, MANY, dataclasses.replace(FEW, seeds=2)])
     assert len(loads) == 1
 

@@ -4,6 +4,7 @@ Every verb of the command line has its twin here.
 """
 
 from ._compare import compare as compare
+from ._plan import TIMES as TIMES
 from ._plan import Plan as Plan
 from ._plan import catalogue as catalogue
 from ._plan import clock as clock

@@ -12,11 +12,15 @@ from ..engines.cost import Clock
 from ..papers import EXPERIMENTS, FIGURES, PAPERS, SUFFIX, Experiment, Paper, Surface, load
 from ..papers.madsen2020.digits import own_cell
 from ..spec import Model, Spec, model
-from ..store import Store
+from ..store import Snapshot, Store
 from ..tasks import DigitSequences
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+TIMES = ("elapsed_s", "gpu")
+"""Columns that say how long runs took."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ def load_units(experiments: Sequence[Experiment]) -> None:
         spec.load()
 
 
-def plan(experiments: Sequence[Experiment], store: Store, engines: Engines) -> Plan:
+def plan(experiments: Sequence[Experiment], store: Store | Snapshot, engines: Engines) -> Plan:
     """What of the experiments is not in the store yet; a spec that several of them share is run once.
 
     An engine that is asked for by name makes the runs that it has not made. Otherwise a spec stays with the engine that
@@ -109,8 +113,9 @@ def plan(experiments: Sequence[Experiment], store: Store, engines: Engines) -> P
             seeds[spec.id] = (known[0], max(known[1], experiment.seeds))
     by_engine: dict[str, tuple[Engine, list[Job]]] = {}
     refused: list[tuple[Job, str]] = []
+    stored = store.snapshot()
     for spec, count in seeds.values():
-        missing = {name: store.missing(spec, range(count), engine=name) for name in ENGINES}
+        missing = {name: stored.missing(spec, count, name) for name in ENGINES}
         preferred = min(missing, key=lambda name: len(missing[name]))
         if engines.name == "auto" and not missing[preferred]:
             continue
@@ -131,10 +136,10 @@ def plan(experiments: Sequence[Experiment], store: Store, engines: Engines) -> P
     return Plan(total, tuple((engine, tuple(jobs)) for engine, jobs in by_engine.values()), tuple(refused))
 
 
-def clock(store: Store, experiments: Sequence[Experiment] = (), *, threads: int | None = None) -> Clock:
+def clock(store: Store | Snapshot, experiments: Sequence[Experiment] = (), *, threads: int | None = None) -> Clock:
     """What the runs in a store say about the time that further ones will take on this machine."""
     specs = [spec for experiment in (*EXPERIMENTS.values(), *experiments) for spec in experiment.specs]
-    return Clock(store.load(columns=["elapsed_s", "gpu"]), specs, threads, gpu=torch.cuda.is_available())
+    return Clock(store.load(columns=TIMES), specs, threads, gpu=torch.cuda.is_available())
 
 
 def estimate(todo: Plan, pace: Clock) -> "pd.DataFrame":
@@ -162,12 +167,12 @@ def catalogue(
     """
     import pandas as pd
 
-    store = store if isinstance(store, Store) else Store(store)
-    engines, pace = Engines(engine, say=lambda line: None), clock(store)
+    stored = (store if isinstance(store, Store) else Store(store)).snapshot(TIMES)
+    engines, pace = Engines(engine, say=lambda line: None), clock(stored)
     rows = []
     chosen = list(PAPERS.values() if papers is None else papers)
     for experiment in (experiment for paper in chosen for experiment in paper.experiments):
-        todo = plan([experiment], store, engines)
+        todo = plan([experiment], stored, engines)
         rows.append(
             {
                 "name": experiment.qualified_name,

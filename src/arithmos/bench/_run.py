@@ -19,7 +19,7 @@ from ..papers import Experiment
 from ..spec import Model, Spec
 from ..spec.memory import check_curve
 from ..store import Store
-from ._plan import clock, load_units, plan, select
+from ._plan import TIMES, clock, load_units, plan, select
 from ._sharing import Others, arrange
 
 
@@ -72,7 +72,7 @@ class Missed:
     """
 
     spec: Spec
-    seeds: tuple[int, ...]
+    seeds: Sequence[int]
     why: str
 
     def __str__(self) -> str:
@@ -166,7 +166,8 @@ def run(
     if all_records:
         for spec in (spec for part in parts for spec in part.specs):
             check_curve(spec)
-    pace = clock(store, parts, threads=1)
+    snapshot = store.snapshot(TIMES)
+    pace = clock(snapshot, parts, threads=1)
 
     def work(spec: Spec, name: str, iterations: int | None = None) -> float:
         """Of a run, or of so many of its iterations."""
@@ -174,7 +175,8 @@ def run(
         return pace.seconds(spec, name) * share
 
     with workforce(engine, dask=dask, threads=threads, pace=pace, say=watch.say) as engines:
-        todo = plan(parts, store, engines)
+        todo = plan(parts, snapshot, engines)
+        del snapshot  # of which nothing is needed in the hours that follow
         others = Others(store, [job for _, jobs in todo.jobs for job in jobs], any_engine=engine == "auto")
         stored = todo.stored
         missed = [Missed(job.spec, job.seeds, why) for job, why in todo.refused]

@@ -51,16 +51,20 @@ class Others:
 
     def __init__(self, store: Store, jobs: Sequence[Job], *, any_engine: bool) -> None:
         self._store, self._any_engine = store, any_engine
-        self._asked = {job.spec.id: set(job.seeds) for job in jobs}
+        self._asked = {job.spec.id: job.seeds for job in jobs}
         self._looked = -math.inf
 
     def made(self, spec: Spec, seed: int, engine: str) -> bool:
         """Whether there is no need to make this run with this engine any more."""
         if time.monotonic() - self._looked > LOOK_S:
             self._stored = self._store.seeds()
+            self._whole: dict[tuple[str, str], bool] = {}
             self._looked = time.monotonic()
         mine = self._stored.get((spec.id, engine), set())
         if seed in mine or not self._any_engine:
             return seed in mine
-        whole = mine | self._asked[spec.id]
-        return any(whole <= self._stored.get((spec.id, name), set()) for name in ENGINES)
+        if (spec.id, engine) not in self._whole:  # asked once per look, for it takes all seeds together
+            others = [found for name in ENGINES if (found := self._stored.get((spec.id, name)))]
+            whole = mine.union(self._asked[spec.id]) if others else mine
+            self._whole[spec.id, engine] = any(whole <= found for found in others)
+        return self._whole[spec.id, engine]

@@ -40,7 +40,7 @@ class Job:
     """A spec and the seeds to run it with."""
 
     spec: Spec
-    seeds: tuple[int, ...]
+    seeds: Sequence[int]
 
     def __post_init__(self) -> None:
         if self.seeds:

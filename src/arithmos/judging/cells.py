@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .. import statistics
 from ..spec import Spec
 from ..statistics import Interval
-from ..store import Store
+from ..store import Snapshot, Store
 from ..tasks import DigitSequences
 from .sequences import AtLength, Place, by_length
 
@@ -137,7 +137,13 @@ class Cells:
             yield spec, at, self.found.get((spec.id, experiment.seeds, at), Judged())
 
 
-def judged(store: Store, experiments: Iterable[Asked], criterion: Criterion = "released") -> Cells:
+def measured(criterion: Criterion) -> list[str]:
+    """Return the columns of a store that judging needs."""
+    fields = ["best_test", "best_sparsity", "best_gate", "ended_early", "exact"]
+    return [f"threshold_{criterion}", f"solved_at_{criterion}", *fields]
+
+
+def judged(store: Store | Snapshot, experiments: Iterable[Asked], criterion: Criterion = "released") -> Cells:
     """The runs that count in some experiments: of their seeds, and of one engine a cell.
 
     A run is solved when its test error at the best record is below the threshold. A cell is made by one engine, the
@@ -153,26 +159,25 @@ def judged(store: Store, experiments: Iterable[Asked], criterion: Criterion = "r
         raise ValueError(f"criterion must be 'released' or 'corrected', got {criterion!r}")
     everything = [(spec, experiment.seeds, at) for experiment in experiments for spec, at in experiment.places()]
     asked = {(spec.id, seeds, at) for spec, seeds, at in everything if not isinstance(spec.task, DigitSequences)}
-    limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
-    measured = [limit, solved_at, "best_test", "best_sparsity", "best_gate", "ended_early", "exact"]
-    runs = store.load(specs={spec_id for spec_id, _, _ in asked}, columns=measured)
-    seed, values = runs["seed"].tolist(), [runs[name].to_numpy(np.float64) for name in measured]
-    made: dict[str, dict[str, list[int]]] = {}
-    for row, (spec_id, engine) in enumerate(zip(runs["spec_id"], runs["engine"], strict=True)):
-        made.setdefault(spec_id, {}).setdefault(engine, []).append(row)
+    names = measured(criterion)
+    stored = store.snapshot(names)
+    runs = stored.load(specs={spec_id for spec_id, _, _ in asked}, columns=names)
+    seed, values = runs["seed"].to_numpy(), [runs[name].to_numpy(np.float64) for name in names]
+    made: dict[str, dict[str, NDArray[np.intp]]] = {}
+    for (name, engine), part in runs.groupby(["spec_id", "engine"], sort=True):
+        made.setdefault(str(name), {})[str(engine)] = part.index.to_numpy()
     cells: dict[tuple[str, int], Judged] = {}
     for spec_id, seeds in {(spec_id, seeds) for spec_id, seeds, _ in asked}:
-        engines = sorted(made.get(spec_id, {}).items())
-        counted = [(engine, [row for row in rows if 0 <= seed[row] < seeds]) for engine, rows in engines]
-        engine, rows = max(counted, key=lambda made: len(made[1]), default=("", []))
-        if rows:
+        counted = [(engine, rows[seed[rows] < seeds]) for engine, rows in made.get(spec_id, {}).items()]
+        engine, rows = max(counted, key=lambda made: len(made[1]), default=("", np.empty(0, np.intp)))
+        if len(rows):
             cells[spec_id, seeds] = _cell(engine, *(column[rows] for column in values))
     found = {key: cells[key[:2]] for key in asked if key[:2] in cells}
-    return Cells(criterion, found | _sequences(store, everything, as_released=criterion == "released"))
+    return Cells(criterion, found | _sequences(stored, everything, as_released=criterion == "released"))
 
 
 def _sequences(
-    store: Store, everything: Iterable[tuple[Spec, int, Place]], *, as_released: bool
+    store: Snapshot, everything: Iterable[tuple[Spec, int, Place]], *, as_released: bool
 ) -> dict[tuple[str, int, Place], Judged]:
     """Those of the runs that are on sequences of digits."""
     asked: dict[int, list[tuple[Spec, Place, float]]] = {}

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ..store import Store
+from ..store import Snapshot, Store
 from ..tasks import DigitSequences
 from .cells import Asked
 
@@ -15,7 +15,7 @@ def reads(experiment: Asked) -> bool:
     return not experiment.axis and all(isinstance(spec.task, DigitSequences) for spec in experiment.specs)
 
 
-def readings(store: Store, experiment: Asked) -> pd.DataFrame:
+def readings(store: Store | Snapshot, experiment: Asked) -> pd.DataFrame:
     """What the runs of an experiment read, and how they go on with it, at their best records.
 
     A row a number: `unit` of the cell, `label`, "with R_z" or "without R_z", `seed`; `kind`, "digit" or "weight";

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .. import statistics
 from ..engines.contract import NEVER
 from ..spec.stored import problem
-from ..store import Store
+from ..store import KEY, Snapshot, Store
 
 Floats = NDArray[np.float64]
 
@@ -86,10 +86,11 @@ def _listed(seeds: tuple[int, ...]) -> str:
     return f"seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds)) or 'none'}"
 
 
-def references(store: Store) -> dict[str, Reference]:
+def references(store: Store | Snapshot) -> dict[str, Reference]:
     """The reference runs in a store, by the problem that they are of."""
-    runs = store.load(columns=["layers", "length"])
-    ids = runs.loc[runs["layers"].isin(CELLS) & runs["length"].notna(), "spec_id"].unique()
+    store = store.snapshot()
+    specs = store.described(["layers", "length"])
+    ids = specs.loc[specs["layers"].isin(CELLS) & specs["length"].notna(), "spec_id"]
     columns = ["spec", "operation", "test_lengths", "best_validation", "best_step", "curve_step", "curve_lengths"]
     runs = store.load(specs=ids, columns=columns) if len(ids) else pd.DataFrame(columns=["spec_id", "engine"])
     found: dict[str, Reference] = {}
@@ -107,26 +108,31 @@ def references(store: Store) -> dict[str, Reference]:
     return found
 
 
-def with_thresholds(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
+def with_thresholds(store: Store | Snapshot, runs: pd.DataFrame) -> pd.DataFrame:
     """Stored runs, those on sequences of digits judged at the length that they were trained on.
 
     Args:
         store: where the runs are.
         runs: some of them, with their columns `threshold_released` and so on, as many of these as are wanted.
     """
-    lengths = store.load(specs=runs["spec_id"].unique(), columns=["length"])
-    ids = lengths.loc[lengths["length"].notna(), "spec_id"].unique()
-    if not len(ids):
+    store = store.snapshot()
+    specs = store.described(["length"])
+    ids = specs.loc[specs["length"].notna() & specs["spec_id"].isin(runs["spec_id"]), "spec_id"]
+    if ids.empty:
         return runs
-    known, keys = references(store), ["spec_id", "seed", "engine"]
+    known, keys = references(store), [*KEY]
     sequences = store.load(specs=ids, columns=["spec", "length", "curve_step", "curve_test"]).set_index(keys)
     runs = runs.set_index(keys)
-    for key, spec, length, step, test in sequences.itertuples():
-        for criterion in ("released", "corrected") if key in runs.index and problem(spec) in known else ():
-            limit = known[problem(spec)].thresholds(as_released=criterion == "released")[int(length)]
-            measured = {f"threshold_{criterion}": limit, f"solved_at_{criterion}": first_below(step, test, limit)}
-            for name in runs.columns.intersection([*measured]):
-                runs.loc[key, name] = measured[name]
+    sequences = sequences[sequences.index.isin(runs.index)]
+    for spec, part in sequences.groupby("spec"):
+        if (reference := known.get(problem(str(spec)))) is None:
+            continue
+        for criterion in ("released", "corrected"):
+            limit = reference.thresholds(as_released=criterion == "released")[int(part["length"].iloc[0])]
+            below = [first_below(*record, limit) for record in zip(part["curve_step"], part["curve_test"], strict=True)]
+            measured = pd.DataFrame({f"threshold_{criterion}": limit, f"solved_at_{criterion}": below}, part.index)
+            for name in runs.columns.intersection(measured.columns):
+                runs.loc[part.index, name] = measured[name]
     return runs.reset_index()
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..spec import Spec
 from ..spec.stored import problem
-from ..store import Store
+from ..store import Snapshot
 from ..tasks import DigitSequences
 from .references import Floats, Reference, best_errors, first_below, length_errors, references
 
@@ -48,7 +48,7 @@ class AtLength:
 
 
 def by_length(
-    store: Store, specs: Iterable[Spec], seeds: int, *, as_released: bool
+    store: Snapshot, specs: Iterable[Spec], seeds: int, *, as_released: bool
 ) -> dict[tuple[str, Place], AtLength]:
     """The runs of some specs, by spec id and length of test sequences; only those of the engine that has most.
 

@@ -172,17 +172,18 @@ def read(
     known = set(columns) <= set(sound)
     wanted = dict.fromkeys((*columns, *(() if known else _sound.needed(columns))))
     try:
-        metadata = pq.read_metadata(source)
-        stored = metadata.schema.to_arrow_schema()
-        version = _version(stored.metadata or {}, kind, path)
-        there = [field for field in stored if field.name in {*wanted, *_migrations.NEEDED}]
-        if not known:
-            _check_size(metadata, {field.name for field in there}, source)
-        texts = [field.name for field in there if pa.types.is_string(field.type)]
-        with pq.ParquetFile(source, metadata=metadata, read_dictionary=texts, page_checksum_verification=True) as file:
-            # A thread of Arrow that releases our bytes while Python exits would abort the process.
-            table = file.read(columns=[field.name for field in there], use_threads=False)
-        if not known:
+        # A thread of Arrow that releases our bytes while Python exits would abort the process, so none is used.
+        with pq.ParquetFile(source, page_checksum_verification=True) as file:
+            metadata, stored = file.metadata, file.schema_arrow
+            version = _version(stored.metadata or {}, kind, path)
+            there = [name for name in stored.names if name in wanted or name in _migrations.NEEDED]
+            large = not known and _check_size(metadata, there, source)
+            table = None if large else file.read(columns=there, use_threads=False)
+        if table is None:
+            texts = [name for name in there if pa.types.is_string(stored.field(name).type)]
+            form = {"metadata": metadata, "read_dictionary": texts, "page_checksum_verification": True}
+            with pq.ParquetFile(source, **form) as file:
+                table = file.read(columns=there, use_threads=False)
             _check_texts(table, source)
         table = _migrations.migrate(table, kind, version)
         table = table.select([*wanted]).cast(pa.schema([schema.field(name) for name in wanted]))
@@ -207,19 +208,26 @@ def _version(metadata: Mapping[bytes, bytes], kind: str, path: Path) -> int:
     return version
 
 
-def _check_size(metadata: pq.FileMetaData, names: Collection[str], source: Path | pa.NativeFile) -> None:
-    """Look at what columns take in memory, before any is taken; text is looked at by `_check_texts`."""
+def _check_size(metadata: pq.FileMetaData, names: Collection[str], source: Path | pa.NativeFile) -> bool:
+    """Look at what columns take in memory, before any is taken.
+
+    Returns:
+        Whether text that is repeated could take too much; then `_check_texts` is to look at it.
+    """
     if metadata.num_rows > MOST_ROWS:
         raise Damaged(f"foreign: it has {metadata.num_rows:,} rows, and a part has at most {MOST_ROWS:,}")
-    total = 0
+    total = text = 0
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         for column in map(group.column, range(group.num_columns)):
             if column.path_in_schema.partition(".")[0] in names:
                 repeated = 8 * column.num_values if column.has_dictionary_page else 0
                 total += max(column.total_uncompressed_size, repeated)
-                if repeated and column.physical_type == "BYTE_ARRAY" and column.path_in_schema not in names:
-                    raise Damaged(f"foreign: {column.path_in_schema} has a dictionary")
+                if repeated and column.physical_type == "BYTE_ARRAY":
+                    if column.path_in_schema not in names:
+                        raise Damaged(f"foreign: {column.path_in_schema} has a dictionary")
+                    text += column.num_values * column.total_uncompressed_size
     _check_bytes(total, source)
+    return total + text > MOST_BYTES
 
 
 def _check_texts(table: pa.Table, source: Path | pa.NativeFile) -> None:

@@ -2,9 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -12,15 +12,97 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ._duplicates import counted, own_rows, ranks
-from ._folder import RETRY_S, Folder, Key, Row
+from ._folder import RETRY_S, Folder, Key, Stamp
+from ._part import Damaged
 from ._schema import KEY, RUNS
 
-Rows = Mapping[str, list[Row]]
-"""What the rows of each part are about."""
+Tables = dict[str, pa.Table]
+"""Columns by the name of their part."""
 
-Seeds = dict[tuple[str, str], set[int]]
+Rows = dict[str, list[int]]
+"""Rows by the name of their part."""
 
-T = TypeVar("T")
+Places = NDArray[np.intp]
+
+
+class Index:
+    """Which rows a store has, and which of them count.
+
+    Args:
+        tables: for each part the columns that name a run.
+        others: given the rows of runs that have several, by part, returns those that do not count.
+
+    Attributes:
+        parts: names of the parts.
+        rows: how many rows there are, whether they count or not.
+        runs: how many different runs they are about.
+        ids, engines: spec ids and engines, in ascending order.
+    """
+
+    def __init__(self, tables: Tables, others: Callable[[Rows], Rows]) -> None:
+        self.parts, self._others = tuple(tables), others
+        self._ends = np.cumsum([0, *map(len, tables.values())])
+        table = concat([*tables.values()], RUNS).select(KEY)
+        self.ids, spec = _encoded(table["spec_id"])
+        self.engines, engine = _encoded(table["engine"])
+        self._keys = np.stack([spec, table["seed"].to_numpy(), engine])
+        self._sorted = np.lexsort(self._keys[::-1])
+        self._first = np.diff(self._keys[:, self._sorted], prepend=-1).any(axis=0)
+        self.rows, self.runs = len(table), int(self._first.sum())
+
+    @cached_property
+    def copies(self) -> Rows:
+        """The rows of runs that have several, by part."""
+        several = ~self._first | ~np.append(self._first, True)[1:]
+        part, row = self._where(np.sort(self._sorted[several]))
+        found: Rows = {}
+        for number, place in zip(part.tolist(), row.tolist(), strict=True):
+            found.setdefault(self.parts[number], []).append(place)
+        return found
+
+    @cached_property
+    def order(self) -> Places:
+        """Which rows count, of those of all parts one after the other, in the order of their runs.
+
+        Raises:
+            FileNotFoundError: a part that would tell is gone.
+        """
+        if not self.copies:
+            return self._sorted
+        start = dict(zip(self.parts, self._ends.tolist(), strict=False))
+        gone = [start[name] + row for name, rows in self._others(self.copies).items() for row in rows]
+        return self._sorted[~np.isin(self._sorted, gone)]
+
+    @cached_property
+    def places(self) -> tuple[Places, Places]:
+        """Of each row that counts, its part and its place there."""
+        return self._where(self.order)
+
+    @cached_property
+    def spec(self) -> Places:
+        """Of each row that counts, the place of its spec in `ids`."""
+        spec: Places = self._keys[0, self.order]
+        return spec
+
+    def keys(self, places: Places) -> Iterator[Key]:
+        """The runs of rows that count, at some places in their order."""
+        spec, seed, engine = self._keys[:, self.order[places]]
+        return zip(self.ids[spec], seed.tolist(), self.engines[engine], strict=True)
+
+    @cached_property
+    def seeds(self) -> dict[tuple[str, str], set[int]]:
+        """Which seeds are stored, by id of the spec and engine."""
+        spec, seed, engine = self._keys
+        group = spec * len(self.engines) + engine
+        order = np.argsort(group, kind="stable")
+        starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+        names = ((self.ids[spec[at]], self.engines[engine[at]]) for at in order[starts])
+        seeds = (set(part.tolist()) for part in np.split(seed[order], starts[1:]))
+        return dict(zip(names, seeds, strict=False))  # of no rows there is an empty part
+
+    def _where(self, rows: Places) -> tuple[Places, Places]:
+        part = np.searchsorted(self._ends, rows, side="right") - 1
+        return part, rows - self._ends[part]
 
 
 class Runs(Folder):
@@ -28,75 +110,61 @@ class Runs(Folder):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "part", RUNS)
-        self._seeds: tuple[tuple[str, ...], Seeds] = ((), {})
-        self._others: tuple[tuple[str, ...], dict[str, NDArray[np.bool_]]] = ((), {})
 
-    def seeds(self) -> Seeds:
-        """Which seeds are stored, by id of the spec and engine."""
-        rows = self.rows()
-        if self._seeds[0] != tuple(rows):
-            index: Seeds = {}
-            for part in rows.values():
-                for (spec_id, seed, engine), _ in part:
-                    index.setdefault((spec_id, engine), set()).add(seed)
-            self._seeds = tuple(rows), index
-        return self._seeds[1]
+    def _distrust(self) -> None:
+        super()._distrust()
+        self._keys: dict[Stamp, pa.Table] = {}
+        self._index = Index({}, self._not_counted)
 
-    def load(
-        self, columns: Sequence[str] = RUNS.names, then: Callable[[pa.Table], pa.Table] = lambda table: table
-    ) -> pa.Table:
-        """Columns of the rows that count, one row per run, ordered by run.
+    def _set_aside(self, stamp: Stamp, reason: Damaged) -> None:
+        super()._set_aside(stamp, reason)
+        self._keys.pop(stamp, None)
 
-        Args:
-            columns: the columns; those that name a run are among them.
-            then: applied to each part as it is read, to choose among its rows.
+    def read(self, columns: Sequence[str] = ()) -> tuple[Index, Tables]:
+        """Return what is there, and columns of every part in the order of the index.
+
+        What the rows are about is read once in the life of a part.
         """
 
-        def read(rows: Rows) -> list[pa.Table]:
-            others = self._not_counted(rows)
-            tables = ((name, self.table(name, columns)) for name in rows)
-            return [then(table.filter(~others[name]) if name in others else table) for name, table in tables]
+        def read(stamp: Stamp) -> tuple[pa.Table, pa.Table]:
+            if stamp in self._keys and set(columns) <= set(KEY):
+                return self._keys[stamp], self._keys[stamp]
+            table = self._read(stamp, [*dict.fromkeys((*KEY, *columns))])
+            return table.select(KEY), table
 
-        table = concat(self._settled(read), RUNS).select(columns)
-        return table.take(table.select(KEY).to_pandas().sort_values([*KEY]).index.to_numpy())
+        found = self._each(lambda stamp: (stamp, *read(stamp)))
+        self._keys = {stamp: keys for stamp, keys, _ in found.values()}
+        if self._index.parts != tuple(found):
+            self._index = Index({name: keys for name, (_, keys, _) in found.items()}, self._not_counted)
+        return self._index, {name: table for name, (_, _, table) in found.items()}
+
+    def index(self) -> Index:
+        """Return what is there."""
+        return self.read()[0]
 
     def conflicts(self) -> tuple[Key, ...]:
         """The runs whose rows have different numbers."""
-
-        def read(rows: Rows) -> list[pa.Table]:
-            return [self.table(name).take(places) for name, places in _copies(rows).items()]
-
-        table = concat(self._settled(read), RUNS)
-        counts = Counter(keys(table.take(own_rows(table))))
-        return tuple(key for key, count in counts.items() if count > 1)
-
-    def _settled(self, read: Callable[[Rows], T]) -> T:
-        """Read something of all parts that are there; again if one was packed or set aside in the meantime."""
         while True:
             try:
-                return read(self.rows())
+                copies = self.index().copies
+                table = concat([self.table(name).take(places) for name, places in copies.items()], RUNS)
+                counts = Counter(keys(table.take(own_rows(table))))
+                return tuple(key for key, count in counts.items() if count > 1)
             except FileNotFoundError:
                 time.sleep(RETRY_S)
 
-    def _not_counted(self, rows: Rows) -> dict[str, NDArray[np.bool_]]:
-        """The rows that do not count, for each part that has some."""
-        if self._others[0] != tuple(rows):
-            copies = _copies(rows).items()
-            ranked = [ranks(self.table(name).take(places)).assign(part=name, row=places) for name, places in copies]
-            others: dict[str, NDArray[np.bool_]] = {}
-            if ranked:
-                frame = pd.concat(ranked)
-                for name, part in frame[~counted(frame)].groupby("part"):
-                    others[str(name)] = np.isin(np.arange(len(rows[str(name)])), part["row"])
-            self._others = tuple(rows), others
-        return self._others[1]
+    def _not_counted(self, copies: Rows) -> Rows:
+        """The rows that do not count, of those of runs that have several."""
+        ranked = [ranks(self.table(name).take(rows)).assign(part=name, row=rows) for name, rows in copies.items()]
+        frame = pd.concat(ranked)
+        return {str(name): part["row"].to_list() for name, part in frame[~counted(frame)].groupby("part")}
 
 
-def _copies(rows: Rows) -> dict[str, list[int]]:
-    """The rows of runs that have several, by part."""
-    counts = Counter(key for part in rows.values() for key, _ in part)
-    found = {name: [row for row, (key, _) in enumerate(part) if counts[key] > 1] for name, part in rows.items()}
-    return {name: places for name, places in found.items() if places}
+def _encoded(column: pa.ChunkedArray) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+    """The values of a column in ascending order, and for each row the place of its value among them."""
+    encoded = column.combine_chunks().dictionary_encode()
+    values, places = np.unique(encoded.dictionary.to_numpy(zero_copy_only=False), return_inverse=True)
+    return values, places[encoded.indices.to_numpy()]
 
 
 def keys(table: pa.Table) -> Iterator[Key]:

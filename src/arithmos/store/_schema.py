@@ -113,6 +113,8 @@ READING = ("curve_training", "curve_lengths", "digit_outputs", "digit_spreads")
 HEAVY = (*CURVE, *READING, "best_weights", "end_weights")
 """The columns that are read only when asked for: nearly all of a store's bytes."""
 
+LIGHT = tuple(name for name in COLUMNS if name not in HEAVY)
+
 STATES = pa.schema(
     [
         ("spec_id", TEXT),

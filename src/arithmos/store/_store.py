@@ -4,12 +4,10 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from .._platform import same
 from ..engines.contract import Run, State
@@ -19,7 +17,8 @@ from ._folder import Key
 from ._pack import fewest, latest
 from ._part import try_to_write
 from ._runs import Runs, concat, keys
-from ._schema import COLUMNS, CURVE, HEAVY, KEY, RUNS, STATES, now, row_of_state, table_of_runs
+from ._schema import CURVE, LIGHT, RUNS, STATES, now, row_of_state, table_of_runs
+from ._snapshot import Snapshot
 from ._states import States
 from ._thin import KEPT, thin
 from ._writer import Writer
@@ -86,7 +85,7 @@ class Store:
 
     def __len__(self) -> int:
         """How many different runs are stored."""
-        return sum(len(seeds) for seeds in self.seeds().values())
+        return self._runs.index().runs
 
     def prepare(self) -> None:
         """Make the folder and try to write there, so that a campaign fails before its first run and not after it."""
@@ -133,38 +132,21 @@ class Store:
             runs: only these, as (spec id, seed, engine).
             columns: the columns beside those that name the run; by default all but weights and curves.
         """
-        if columns is None:
-            columns = [name for name in COLUMNS if name not in HEAVY]
-        frame: pd.DataFrame = self._table(columns, specs, runs).to_pandas()
-        return frame
+        columns = LIGHT if columns is None else columns
+        snapshot = self.snapshot(columns if specs is None and runs is None else ())
+        return snapshot.load(specs=specs, runs=runs, columns=columns)
 
     def curves(self, *, specs: Iterable[Spec | str] | None = None) -> pd.DataFrame:
         """The learning curves, one row a record: `step`, `validation`, `test` and `sparsity`."""
-        table = self._table(CURVE, specs).combine_chunks()
-        parents = pc.list_parent_indices(table[CURVE[0]])
-        columns = {name: table[name].take(parents) for name in KEY}
-        columns |= {name.removeprefix("curve_"): pc.list_flatten(table[name]) for name in CURVE}
-        frame: pd.DataFrame = pa.table(columns).to_pandas()
-        return frame
+        return self.snapshot(CURVE if specs is None else ()).curves(specs=specs)
 
-    def _table(
-        self, columns: Sequence[str], specs: Iterable[Spec | str] | None, runs: Iterable[Key] | None = None
-    ) -> pa.Table:
-        for name in columns:
-            if name not in COLUMNS:
-                near = get_close_matches(name, COLUMNS, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(COLUMNS)}"
-                raise KeyError(f"unknown column {name!r}; {hint}")
-        wanted = [name for name in COLUMNS if name in {*KEY, *columns}]
-        ids = None if specs is None else pa.array([s if isinstance(s, str) else s.id for s in specs], pa.string())
-        named = None if runs is None else set(runs)
+    def snapshot(self, columns: Sequence[str] = ()) -> Snapshot:
+        """Return the runs of this moment, for a question that asks for them several times.
 
-        def chosen(table: pa.Table) -> pa.Table:
-            if ids is not None:
-                table = table.filter(pc.is_in(table["spec_id"], value_set=ids))
-            return table if named is None else table.filter(pa.array([key in named for key in keys(table)], pa.bool_()))
-
-        return self._runs.load(wanted, chosen)
+        Args:
+            columns: columns to read at once and to keep.
+        """
+        return Snapshot(self._runs, columns)
 
     def suspend(self, spec: Spec, seed: int, engine: str, state: State) -> None:
         """Keep the state of a run that was cut, so that its engine can go on."""
@@ -251,7 +233,7 @@ class Store:
         if not self.path.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no store to thin", str(self.path))
         there = concat([*other._runs.tables(RUNS.names).values()], RUNS)
-        table = thin(self._runs.load(), there, keep)
+        table = thin(self.snapshot(RUNS.names).table(RUNS.names), there, keep)
         own = own_rows(pa.concat_tables([there, table])) - len(there)
         for data in fewest(table.take(own[own >= 0]), "part", PACKED_BYTES):
             other._runs.place(data)
@@ -273,8 +255,8 @@ class Store:
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
         """Files that are set aside because they are damaged or foreign, and why."""
-        for folder in self._folders:
-            folder.rows()
+        self._runs.index()
+        self._states.folder.rows()
         return self._set_aside()
 
     def _set_aside(self) -> tuple[tuple[str, str], ...]:
@@ -288,7 +270,8 @@ class Store:
     @property
     def duplicates(self) -> int:
         """Rows beyond one a run: work that was done twice, or a pack under way."""
-        return sum(map(len, self._runs.rows().values())) - len(self)
+        index = self._runs.index()
+        return index.rows - index.runs
 
     @property
     def suspended(self) -> tuple[Key, ...]:
@@ -301,7 +284,7 @@ class Store:
         stamps = [stamp for folder in self._folders for stamp in folder.stamps()]
         return Summary(
             runs=len(self),
-            specs=len({spec_id for spec_id, _ in self.seeds()}),
+            specs=len(self._runs.index().ids),
             duplicates=self.duplicates,
             suspended=len(self.suspended),
             files=len(stamps),
@@ -311,7 +294,7 @@ class Store:
 
     def seeds(self) -> dict[tuple[str, str], set[int]]:
         """Which seeds are stored, by id of the spec and engine."""
-        return self._runs.seeds()
+        return self._runs.index().seeds
 
     def _finished(self) -> Callable[[Key], bool]:
         index = self.seeds()

@@ -15,7 +15,7 @@ from arithmos.cli import main
 from arithmos.papers import EXPERIMENTS, PAPERS
 from arithmos.report.page import html
 from arithmos.spec import Layer, Model
-from arithmos.store import Store
+from arithmos.store import Store, _part
 
 TABLE = EXPERIMENTS["table-1"]
 NAC, NALU, NMU = TABLE.specs
@@ -270,3 +270,14 @@ def test_runs_on_digits_without_a_reference_are_there_and_not_judged(store):
     store.append([make_digits_run(EXPERIMENTS["mnist-product"].specs[-1])])
     page, parsed = of(store, part_of_paper("mnist-product"))
     assert "arithmos run madsen2020/mnist-product · not judged" in parsed.section(page, "mnist-product")
+
+
+def test_a_page_opens_no_part_more_than_twice(store, tmp_path, monkeypatch):
+    for seed in range(10):
+        store.append([solved(NMU, seed), failed(NALU, seed)])
+    opened = []
+    read = _part.read
+    monkeypatch.setattr(_part, "read", lambda source, path, *rest: opened.append(path) or read(source, path, *rest))
+    html.write(tmp_path / "report.html", Store(store.path), papers=[part_of_paper("table-1")])
+    assert len(set(opened)) == 10
+    assert len(opened) <= 10 + 4  # all of them for their numbers, and again those of the runs that are shown

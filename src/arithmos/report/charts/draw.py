@@ -12,7 +12,7 @@ from ..._files import write_whole
 from ...judging.cells import Cells, Criterion, judged
 from ...judging.readings import readings, reads
 from ...papers import Experiment, Surface
-from ...store import Store
+from ...store import Snapshot, Store
 from ..tables.summary import summary_of
 from . import contours, figures
 from . import digits as digit_figures
@@ -31,7 +31,7 @@ class _ForScripts(json.JSONEncoder):
 
 def draw(
     item: Experiment | Surface,
-    store: str | Path | Store = "runs",
+    store: str | Path | Store | Snapshot = "runs",
     *,
     criterion: Criterion = "released",
     estimator: figures.Estimator | None = None,
@@ -53,7 +53,7 @@ def draw(
     """
     if isinstance(item, Surface):
         return portraits.surface(contours.cells(item), contours.lines(item), item)
-    store = store if isinstance(store, Store) else Store(store)
+    store = store if isinstance(store, Store | Snapshot) else Store(store)
     if reads(item):
         return digit_figures.read(readings(store, item), item)
     cells = judged(store, [item], criterion)

@@ -16,21 +16,22 @@ from ... import __version__
 from ..._files import write_whole
 from ..._platform import start_python
 from ..._text import printable
-from ...judging.cells import Cells, Criterion, judged
+from ...judging.cells import Cells, Criterion, judged, measured
 from ...judging.readings import SIDES, reads
 from ...papers import PAPERS, Experiment, Finding, Paper, Surface
 from ...papers.claims import claims_of
 from ...papers.verdicts import WORDS, matrix, verdicts_of
-from ...store import Store
+from ...store import Snapshot, Store
 from ..charts import runs as portraits
 from ..charts.draw import chart_of, draw, vega_lite
 from ..tables.comparison import Table, beside
 from ..tables.judges import disagreements, judges_of
 from ..tables.summary import summary_of
 from ..tables.verdicts import FINDS, finds, measure, number, words_of, written
+from . import provenance
 from .embedded import script_json, shortened
 from .provenance import catalogue, made, others
-from .samples import EACH, samples
+from .samples import EACH, MEASURED, samples
 
 CRITERIA = {
     "released": "Runs are solved by the thresholds behind the published numbers.",
@@ -102,21 +103,25 @@ def write(
         The files.
     """
     path, store = Path(path), store if isinstance(store, Store) else Store(store)
-    chosen = list(papers or _with_runs(store))
+    snapshot = _snapshot(store, criterion)
+    chosen = list(papers or _with_runs(snapshot))
     if len(chosen) == 1:
-        write_whole(path, page(store, chosen[0], criterion=criterion))
+        write_whole(path, _page(store, snapshot, chosen[0], criterion))
         return [path]
     pages = {path.with_stem(f"{path.stem}-{paper.key}"): paper for paper in chosen}
     for file, paper in pages.items():
-        write_whole(file, page(store, paper, criterion=criterion))
+        write_whole(file, _page(store, snapshot, paper, criterion))
     index = _environment().get_template("index.html")
     write_whole(path, index.render(pages={file.name: paper for file, paper in pages.items()}, version=__version__))
     return [path, *pages]
 
 
-def _with_runs(store: Store) -> list[Paper]:
-    stored = set(store.load(columns=["spec_id"])["spec_id"])
-    known = list(PAPERS.values())
+def _snapshot(store: Store, criterion: Criterion) -> Snapshot:
+    return store.snapshot([*measured(criterion), *MEASURED, *provenance.COLUMNS])
+
+
+def _with_runs(snapshot: Snapshot) -> list[Paper]:
+    stored, known = set(snapshot.specs), list(PAPERS.values())
     return [paper for paper in known if stored & {s.id for e in paper.experiments for s in e.specs}] or known[:1]
 
 
@@ -128,9 +133,13 @@ def page(store: Store, paper: Paper, *, criterion: Criterion = "released") -> st
         paper: what to report on.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
+    return _page(store, _snapshot(store, criterion), paper, criterion)
+
+
+def _page(store: Store, snapshot: Snapshot, paper: Paper, criterion: Criterion) -> str:
     with start_python(*_BUNDLE) as bundle:  # which takes seconds; there is enough else to do
         try:
-            contents = _contents(store, paper, criterion)
+            contents = _contents(snapshot, paper, criterion) | {"store": store.summary()}
             script = bundle.communicate()[0].decode()
         except BaseException:
             bundle.kill()  # or it would complain that nobody listens
@@ -141,23 +150,22 @@ def page(store: Store, paper: Paper, *, criterion: Criterion = "released") -> st
     return template.render(**contents, bundle=Markup(script), version=__version__, criterion=CRITERIA[criterion])
 
 
-def _contents(store: Store, paper: Paper, criterion: Criterion) -> dict[str, Any]:
+def _contents(snapshot: Snapshot, paper: Paper, criterion: Criterion) -> dict[str, Any]:
     """What the page shows, by the names that its template uses."""
-    cells = judged(store, paper.experiments, criterion)
+    cells = judged(snapshot, paper.experiments, criterion)
     summaries = {experiment.name: summary_of(cells, experiment) for experiment in paper.experiments}
     verdicts = verdicts_of(cells, paper.experiments)
-    claims, foreign = claims_of(cells, paper.claims), others(store, criterion)
+    claims, foreign = claims_of(cells, paper.claims), others(snapshot, criterion)
     judges = judges_of(cells, paper.experiments)
     with debug_mode(False):  # Altair checks every value against a schema otherwise
-        sections = [_section(experiment, summaries, verdicts, cells, store) for experiment in paper.experiments]
+        sections = [_section(experiment, summaries, verdicts, cells, snapshot) for experiment in paper.experiments]
         sections += [_surface(surface) for surface in paper.surfaces]
-        runs = _portraits(store, criterion, sections, foreign)
+        runs = _portraits(snapshot, criterion, sections, foreign)
     whole = pd.concat([frame.assign(experiment=name) for name, frame in summaries.items()])
     tables = {"verdicts": verdicts, "summaries": whole, "claims": claims, "judges": judges}
     tables |= {"specs": catalogue(paper), "other-runs": foreign}
     return {
         "paper": paper,
-        "store": store.summary(),
         "counted": _counted(summaries.values()),
         "words": words_of(verdicts),
         "told": _told(verdicts),
@@ -170,7 +178,7 @@ def _contents(store: Store, paper: Paper, criterion: Criterion) -> dict[str, Any
         "runs": runs,
         "each": EACH,
         "others": _records(foreign),
-        "made": _records(made(store)),
+        "made": _records(made(snapshot)),
         "downloads": {name: _columns(table) for name, table in tables.items() if len(table)},
     }
 
@@ -190,7 +198,11 @@ def _environment() -> jinja2.Environment:
 
 
 def _section(
-    experiment: Experiment, summaries: Mapping[str, pd.DataFrame], verdicts: pd.DataFrame, cells: Cells, store: Store
+    experiment: Experiment,
+    summaries: Mapping[str, pd.DataFrame],
+    verdicts: pd.DataFrame,
+    cells: Cells,
+    store: Snapshot,
 ) -> Section:
     frame, own = summaries[experiment.name], verdicts[verdicts["experiment"] == experiment.name]
     chart = draw(experiment, store) if reads(experiment) else chart_of(cells, frame, experiment)
@@ -223,7 +235,7 @@ def _vega_lite(chart: Any) -> dict[str, Any]:
 
 
 def _portraits(
-    store: Store, criterion: Criterion, sections: Sequence[Section], foreign: pd.DataFrame
+    store: Snapshot, criterion: Criterion, sections: Sequence[Section], foreign: pd.DataFrame
 ) -> dict[str, Any]:
     """What the page draws single runs from: where they belong, the runs, and charts whose data are still to come."""
     specs = samples(store, criterion)

@@ -6,14 +6,17 @@ from ...judging.cells import Criterion
 from ...judging.references import with_thresholds
 from ...papers import EXPERIMENTS, Paper
 from ...spec.stored import describe
-from ...store import Store
+from ...store import Snapshot, Store
 
 _MAKERS = ["engine", "gpu", "processor", "version", "python", "torch", "numpy"]
 
+COLUMNS = [*_MAKERS, "elapsed_s", "written"]
+"""Columns of a store that `made` needs."""
 
-def made(store: Store) -> pd.DataFrame:
+
+def made(store: Store | Snapshot) -> pd.DataFrame:
     """A row for each engine, version and kind of machine: its `runs`, `seeds`, `hours` and `first` and `last` day."""
-    runs = store.load(columns=[*_MAKERS, "elapsed_s", "written"]).fillna({"gpu": ""})
+    runs = store.load(columns=COLUMNS).fillna({"gpu": ""})
     groups = runs.groupby(_MAKERS, dropna=False, as_index=False)
     frame = groups.agg(
         runs=("seed", "size"),
@@ -34,7 +37,7 @@ def catalogue(paper: Paper) -> pd.DataFrame:
     )
 
 
-def others(store: Store, criterion: Criterion = "released") -> pd.DataFrame:
+def others(store: Store | Snapshot, criterion: Criterion = "released") -> pd.DataFrame:
     """The specs of a store that are in no experiment, a row for each and its engine: `runs`, and how many `solved`.
 
     A model is told by its `label` and `layers`; its name may be the path of a file.
@@ -43,8 +46,9 @@ def others(store: Store, criterion: Criterion = "released") -> pd.DataFrame:
     sizes = ["operation", "input_size", "hidden_size", "iterations"]
     limit = f"threshold_{criterion}"
     known = {spec.id for experiment in EXPERIMENTS.values() for spec in experiment.specs}
-    runs = store.load(columns=[*names, *sizes, limit, "best_test"])
-    runs = with_thresholds(store, runs[~runs["spec_id"].isin(known)])
+    store = store.snapshot()
+    unknown = [spec_id for spec_id in store.specs if spec_id not in known]
+    runs = with_thresholds(store, store.load(specs=unknown, columns=[*names, *sizes, limit, "best_test"]))
     runs = runs.assign(solved=runs["best_test"] < runs[limit])
     found = runs.groupby([*names, *sizes], dropna=False, sort=False, as_index=False)
     frame = found.agg(runs=("seed", "size"), solved=("solved", "sum"))

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ...judging.cells import Criterion
 from ...judging.references import with_thresholds
-from ...store import KEY, Store, thinned
+from ...store import KEY, Snapshot, Store, thinned
 from .embedded import significant
 from .run import matrices
 
@@ -15,10 +15,10 @@ EACH = 2
 """Runs of a spec that are shown of the solved ones, and of the others: those with the lowest seeds."""
 _CURVES = ("validation", "test", "sparsity")
 _HEAVY = ("best_weights", "curve_step", *(f"curve_{name}" for name in _CURVES))
-_MEASURED = ("best_step", "best_test", "best_sparsity", "best_gate", "ended_early")
+MEASURED = ("best_step", "best_test", "best_sparsity", "best_gate", "ended_early")
 
 
-def samples(store: Store, criterion: Criterion = "released") -> dict[str, dict[str, Any]]:
+def samples(store: Store | Snapshot, criterion: Criterion = "released") -> dict[str, dict[str, Any]]:
     """A few runs of every spec of a store, by its id, ready for JSON.
 
     Of a spec: `spec`, its JSON; `threshold`; `arrays`, name, outputs and inputs of each weight matrix; `runs`. Of a
@@ -30,8 +30,8 @@ def samples(store: Store, criterion: Criterion = "released") -> dict[str, dict[s
         criterion: the thresholds that decide which runs are solved.
     """
     limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
-    runs = store.load(columns=[limit, solved_at, *_MEASURED])
-    runs = with_thresholds(store, runs)
+    store = store.snapshot([limit, solved_at, *MEASURED])
+    runs = with_thresholds(store, store.load(columns=[limit, solved_at, *MEASURED]))
     runs = runs.assign(solved=runs["best_test"] < runs[limit])
     count = runs.groupby(["spec_id", "engine"])["seed"].transform("size")
     runs = runs.iloc[np.lexsort((runs["seed"], runs["engine"], -count, runs["spec_id"]))]
