@@ -11,6 +11,7 @@ from arithmos.papers.verdicts import matrix
 ROOT = Path(__file__).parents[2]
 NAMES = "README.md", "docs/reproduction.md", "CHANGELOG.md"
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
+DIGITS = (ROOT / "docs/digits.md").read_text(encoding="utf-8")
 EXPERIMENTS = {
     "Table 1": ["table-1"],
     "Table 2": ["table-2"],
@@ -66,3 +67,14 @@ def test_the_claims_are_the_ones_that_are_printed(results):
     for name in ("README.md", "docs/reproduction.md"):
         text = " ".join(TEXTS[name].split())
         assert f"{counts['holds']} hold, {counts['fails']} fail and {counts['undecided']} are undecided" in text, name
+
+
+def test_weights_on_digits_are_those_of_the_record_that_is_named(results):
+    sums = next(one for one in PAPERS["madsen2020"].experiments if one.name == "mnist-sum-no-rz")
+    spec = next(spec for spec in sums.specs if spec.model.name == "NAU")
+    runs = results.load(specs=[spec], columns=["best_weights", "end_weights"])
+    ranges = []
+    for column in ("best_weights", "end_weights"):
+        small = sorted(abs(weights[0]) for weights in runs[column])[:-1]  # one of ten is −1
+        ranges.append(f"±{small[0]:.4f} to ±{small[-1]:.4f}")
+    assert f"{ranges[0]} at the best record ({ranges[1]} at the last)" in " ".join(DIGITS.split())
