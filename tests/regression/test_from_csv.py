@@ -32,7 +32,7 @@ def test_sets_the_far_rows_aside(tmp_path):
     assert fit.distance[fit.far].min() >= fit.distance[~fit.far].max()
     assert fit.far_residual < 1e-12
     assert str(fit).startswith("momentum = mass*speed\n\nverdict           exact")
-    assert "on the 20 rows furthest from the middle" in str(fit)
+    assert "on the 20 rows furthest from the center" in str(fit)
 
 
 def test_of_few_rows_none_is_set_aside(tmp_path):
@@ -103,7 +103,7 @@ def test_names_that_a_terminal_would_obey_are_refused(tmp_path, name):
     file.write_text(file.read_text().replace("mass", name))
     done = arithmos("fit", file, "--target", "momentum", "-o", tmp_path / "fit.svg", "--jobs", 1)
     assert done.exit_code == 2
-    assert "data.csv must have printable names; that of column 1 is 'm" in done.stderr
+    assert "data.csv must have printable column names; column 1 is named 'm" in done.stderr
     assert all(line.isprintable() for line in done.output.splitlines())
 
 

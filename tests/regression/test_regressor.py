@@ -182,7 +182,7 @@ def test_a_constant_target_is_fitted_with_a_warning():
 def test_a_constant_column_plays_no_part():
     x, y = rows(3, lambda a, b, c: a * b)
     x[:, 2] = 4
-    with pytest.warns(UserWarning, match="the same in every row play no part: x3"):
+    with pytest.warns(UserWarning, match="the same in every row are not used: x3"):
         model = fit(x, y)
     assert str(model.formula_) == "x1*x2"
     assert model.certificate_.unused == ("x3",)

@@ -86,7 +86,7 @@ def test_separators_at_the_ends_of_rows_are_no_column(tmp_path):
         ("a,y\n1,\n3,\n5,6\n", ["y"], None, "column 'y' is empty in 2 of 3 rows"),
         ("a,y\n1,1\n1,2\n1,3\n", ["y"], None, "has no column of numbers to explain y by"),
         ("a,y\n1,1\n2,2\n1,3\n", ["y"], ["y"], "'y' is both a target and a column to explain it by"),
-        ('a,y\n1,"2\n3,4\n', ["y"], None, "data.csv is no table"),
+        ('a,y\n1,"2\n3,4\n', ["y"], None, "data.csv is not a table"),
         ("a,y\n", ["y"], None, "data.csv must have at least 3 rows without gaps, got 0"),
         ("a,y\n1,2,3\n4,5,6\n7,8,9\n", ["y"], None, "rows have more values than its first line has names"),
         ("a ,a,y\n1,2,3\n4,5,6\n7,8,9\n", ["y"], None, "data.csv has two columns 'a'"),
@@ -133,7 +133,7 @@ def test_columns_of_one_name_are_refused(tmp_path, head, message):
 
 @pytest.mark.parametrize("mark", ["\x1b[31m", "\0", "\x07", "\x9b", "\u202e", "\u200b", "\ufeff"])
 def test_names_that_cannot_be_printed_are_refused(tmp_path, mark):
-    with pytest.raises(ValueError, match=r"data\.csv must have printable names; that of column 2 is 'b\\[xu]"):
+    with pytest.raises(ValueError, match=r"data\.csv must have printable column names; column 2 is named 'b\\[xu]"):
         read_columns(write(tmp_path / "data.csv", f"a,b{mark}c,y\n1,2,3\n4,5,6\n7,8,9\n"), ["y"])
 
 

@@ -1,4 +1,4 @@
-"""Formulas of one's own data: `ArithmeticRegressor`, an estimator as scikit-learn has them."""
+"""Symbolic regression of tabular data: `ArithmeticRegressor`, a scikit-learn estimator."""
 
 from .regressor import Alternative as Alternative
 from .regressor import ArithmeticRegressor as ArithmeticRegressor

@@ -1,4 +1,4 @@
-"""Formulas found, and which of them to believe: held-out rows and simplicity decide, nothing else."""
+"""Candidate formulas and the choice among them, by held-out rows and simplicity alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,20 +9,20 @@ from .finish import EXACT
 from .products import Floats, Products
 
 ROUNDED = 0.01
-"""How far a coefficient may be from an integer to be tried as one."""
+"""Largest distance from an integer at which a coefficient is also tried as that integer."""
 
 
 @dataclass(eq=False)
 class Candidate:
-    """A formula of one output, and how well it does.
+    """Formula for one output, with its errors.
 
     Args:
-        formula: what it is.
-        rounding: the furthest that a weight was from the exact one that it was taken for.
+        formula: the function.
+        rounding: largest distance between a trained weight and the exact weight it was rounded to.
         before: root mean square of the residual on the held-out rows before weights were snapped.
         errors: squared residuals on the held-out rows.
-        exact: it explains all rows to float precision.
-        runs: those that led to it.
+        exact: whether the formula explains all rows to float precision.
+        runs: seeds of the runs that led to it.
         error: mean squared residual on the held-out rows.
     """
 
@@ -40,16 +40,16 @@ class Candidate:
 
 @dataclass(eq=False)
 class Output:
-    """The rows of one output, some of them held out, and the formulas that were found for it.
+    """Rows of one output, some of them held out, and the candidate formulas for it.
 
     Args:
-        x, y: rows to learn from.
-        held_x, held_y: rows to choose by.
-        constants: coefficients and an intercept may be any number.
-        scales, scale: what columns and target are divided by for training.
-        candidates: by their keys.
-        read: runs that were read.
-        tried: formulas of snapped products that need no second look.
+        x, y: training rows.
+        held_x, held_y: held-out rows, used to choose a formula.
+        constants: whether coefficients and the intercept may be any number.
+        scales, scale: divisors of the columns and of the target during training.
+        candidates: candidates by the key of their formula.
+        read: seeds of the runs that were read.
+        tried: settled formulas by their snapped products, so that none is settled twice.
     """
 
     x: Floats
@@ -65,9 +65,9 @@ class Output:
     _chosen: Candidate | None = None
 
     def offer(self, formula: Products, rounding: float, before: Products, run: int | None = None) -> None:
-        """Takes a formula, and the same with integers for the coefficients that are close to one.
+        """Add a formula, and its variant with integers for the coefficients that are close to one.
 
-        Without constants all coefficients become integers, and there is no intercept.
+        Without constants, all coefficients become integers and the intercept is dropped.
         """
         numbers = np.array([*formula.coefficients, formula.intercept])
         whole = np.rint(numbers)
@@ -96,13 +96,13 @@ class Output:
 
     @property
     def chosen(self) -> Candidate:
-        """See `choose`."""
+        """The candidate that `choose` selects."""
         if self._chosen is None:
             self._chosen = choose([*self.candidates.values()])
         return self._chosen
 
     def ranked(self) -> list[Candidate]:
-        """The chosen candidate, and the others that do better than all simpler ones, the best of them first."""
+        """Return the chosen candidate, then every other that beats all simpler ones, best first."""
         front: list[Candidate] = []
         for candidate in sorted(self.candidates.values(), key=lambda c: (c.formula.complexity, c.error)):
             if not front or candidate.error < front[-1].error:
@@ -112,10 +112,10 @@ class Output:
 
 
 def choose(candidates: Sequence[Candidate]) -> Candidate:
-    """The simplest formula of those that do as well on the held-out rows as the best one.
+    """Return the simplest formula that does as well on the held-out rows as the best one.
 
-    As well means: within two standard errors, or within a hundredth of its error. Where formulas explain all rows to
-    float precision, it is the simplest of these.
+    "As well" means within two standard errors, or within a hundredth of the best error. If some formulas explain all
+    rows to float precision, the simplest of those is returned.
     """
     best = min(candidates, key=lambda c: c.error)
 
@@ -128,5 +128,5 @@ def choose(candidates: Sequence[Candidate]) -> Candidate:
 
 
 def rms(values: Floats) -> float:
-    """Root mean square."""
+    """Return the root mean square of the values."""
     return float(np.sqrt(np.mean(np.square(values))))

@@ -1,9 +1,8 @@
-"""What training came near, finished: the nearest least-squares optimum in float64, and the exact weights next to it.
+"""Finish a trained network: find the nearest least-squares optimum in float64 and the exact weights next to it.
 
-A network's training ends near a function, not on it: Adam is slow where sums of many columns are alike. Gauss and
-Newton's method, damped as Levenberg and Marquardt do, goes the rest of the way in a few steps of linear algebra. It
-works on the weights without their bounds; a product's scale, which its factors then share in any way they like, is
-taken out when they are snapped.
+Training ends near a function, not on it: Adam is slow where sums of many columns are alike. A damped Gauss-Newton
+method (Levenberg-Marquardt) covers the rest in a few steps of linear algebra. It works on unbounded weights, so the
+factors of a product may share its scale in any way; `snap` removes that scale.
 """
 
 import math
@@ -19,24 +18,24 @@ from .products import Floats, Products, ordered
 
 STEPS = 30
 MOST_WEIGHTS = 800
-"""More weights than these are left as they were trained: a step takes the cube of their number."""
+"""Largest number of weights to refine; a step costs the cube of that number."""
 
 EXACT = 1e-6
-"""Root mean square of the residual, as a share of that of the target, below which a formula explains all: float32."""
+"""Relative root-mean-square residual below which a formula is exact: float32 precision."""
 
 MOST_TERMS = 2 * 10**7
-"""Rows times columns and products that the test for something left out looks at: what 160 MB hold."""
+"""Most entries of the design matrix in `unexplained`: 160 MB."""
 
 SIGNIFICANT = 0.001
-"""Chance that noise alone is taken for something that a formula left out."""
+"""Significance level of `unexplained`: the chance that noise alone is taken for structure."""
 
 
 def refine(factors: Sequence[Floats], intercept: float | None, x: Floats, y: Floats) -> Products:
-    """The least-squares optimum next to products of sums, all of their weights free.
+    """Return the least-squares optimum next to products of sums, with all weights free.
 
     Args:
-        factors: where to start, `[k, i]` a product.
-        intercept: where it starts, or None for none.
+        factors: starting point, one `[k, i]` matrix per product.
+        intercept: starting value, or None for a formula without one.
         x: `[rows, i]`.
         y: `[rows]`.
     """
@@ -89,7 +88,7 @@ def _jacobian(products: Products, x: Floats, intercept: bool) -> Floats:
 
 
 def snap(factors: Floats) -> tuple[Floats, float]:
-    """The factors of a product with weights of -1, 0 and 1, up to a scale each, and the furthest any was from there."""
+    """Round the factors of a product to -1, 0 and 1, up to a scale per factor; also return the largest rounding."""
     size = np.abs(factors)
     half = size.max(1, keepdims=True) / 2
     scale = np.nanmedian(np.where(size >= half, size, np.nan), 1, keepdims=True)
@@ -99,9 +98,9 @@ def snap(factors: Floats) -> tuple[Floats, float]:
 
 
 def settle(factors: Sequence[Floats], x: Floats, y: Floats, *, intercept: bool) -> Products:
-    """The coefficients of products by least squares, without those that the data do not speak for.
+    """Fit the coefficients of products by least squares and drop the terms that the data do not support.
 
-    The terms that are missed least go first, half of them at once where that can be, as long as the Bayesian
+    Terms that contribute least are dropped first, half of them at once where possible, as long as the Bayesian
     information criterion falls.
     """
     kept = sorted({w.tobytes(): w for w in map(ordered, factors) if (w != 0).any(1).all()}.items())
@@ -113,7 +112,7 @@ def settle(factors: Sequence[Floats], x: Floats, y: Floats, *, intercept: bool) 
     coefficients, loss = _solve(design[:, names], y)
     count = len(names) // 2
     while len(names):
-        # What a column less adds to the loss is its coefficient squared over its place in the inverse.
+        # Dropping a column adds its squared coefficient, divided by its diagonal entry of the inverse, to the loss.
         size = np.sqrt((design[:, names] ** 2).mean(0))
         inverse = np.linalg.pinv((design[:, names] / size).T @ (design[:, names] / size), hermitian=True)
         missed_least = np.argsort((coefficients * size) ** 2 / np.diag(inverse), kind="stable")
@@ -130,7 +129,7 @@ def settle(factors: Sequence[Floats], x: Floats, y: Floats, *, intercept: bool) 
 
 
 def _independent(design: Floats) -> NDArray[np.intp]:
-    """Columns of which none is a sum of others; those that are all but 0 are left out."""
+    """Return the indices of linearly independent columns, without those that are zero."""
     size = np.sqrt((design**2).mean(0))
     names = np.flatnonzero((size > 0) & np.isfinite(size))
     if not len(names):
@@ -141,7 +140,7 @@ def _independent(design: Floats) -> NDArray[np.intp]:
 
 
 def _solve(design: Floats, y: Floats) -> tuple[Floats, float]:
-    """Coefficients, and the sum of squared residuals above what float precision leaves anyhow."""
+    """Return coefficients and the sum of squared residuals, with a floor at float precision."""
     size = np.sqrt((design**2).mean(0))
     coefficients = np.linalg.lstsq(design / size, y, rcond=None)[0] / size
     rest = design @ coefficients - y
@@ -149,7 +148,7 @@ def _solve(design: Floats, y: Floats) -> tuple[Floats, float]:
 
 
 def flip(formula: Products, x: Floats, y: Floats, most: int = 100) -> Products:
-    """Weights changed one at a time to another of -1, 0 and 1, that first which helps most, until none helps."""
+    """Change one weight at a time to another of -1, 0 and 1, the most helpful first, until no change helps."""
     for _ in range(most):
         residual = formula(x) - y
         best, place = -1e-9 * float(residual @ residual), None
@@ -176,9 +175,9 @@ def flip(formula: Products, x: Floats, y: Floats, most: int = 100) -> Products:
 
 
 def expand(formula: Products, most: int = 64) -> Products:
-    """The same function with its products multiplied out, or as it is if that takes more than so many terms.
+    """Multiply out the products, or return the formula unchanged if that takes more than `most` terms.
 
-    Weights below a thousandth of the largest of their factor are left out.
+    Weights below a thousandth of the largest in their factor are dropped.
     """
     total: dict[tuple[int, ...], float] = {}
     for w, c in zip(formula.factors, formula.coefficients, strict=True):
@@ -200,9 +199,9 @@ def expand(formula: Products, most: int = 64) -> Products:
 
 
 def unexplained(formula: Products, x: Floats, y: Floats) -> bool:
-    """What a formula leaves depends on the columns: an F test against columns and products of two, three and four.
+    """Test whether the residual depends on the columns: an F test against products of up to four columns.
 
-    Products of all columns are tried, or, where these are too many for the rows, of those that the formula has.
+    The products are those of all columns or, where there are too many for the rows, of the columns in the formula.
     """
     names: list[tuple[int, ...]] = []
     varying = np.flatnonzero(np.ptp(x, axis=0) > 0).tolist()
@@ -221,7 +220,7 @@ def unexplained(formula: Products, x: Floats, y: Floats) -> bool:
 
 
 def refit(formula: Products, x: Floats, y: Floats) -> Products:
-    """The same formula with its constants, those that are no integers, by least squares."""
+    """Refit the constants that are not integers by least squares."""
     numbers = np.array([*formula.coefficients, formula.intercept])
     loose = numbers != np.rint(numbers)
     if not loose.any():

@@ -1,4 +1,4 @@
-"""A CSV file in, a formula out: what `arithmos fit` does."""
+"""Find a formula in a CSV file: the function behind `arithmos fit`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from .table import Table, read_columns
 
 FAR_SHARE = 0.1
 FAR_ROWS = 50
-"""With fewer rows than these all of them are learned from."""
+"""With fewer rows, none are set aside."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A formula of a file, and how it does where it has not been.
+    """Formula found in a file, with its errors on the rows set aside.
 
     Args:
         model: the fitted estimator.
         table: the data.
-        far: which rows, those furthest from the middle, were set aside.
-        distance: of each row from the middle, in standard deviations a column.
+        far: mask of the rows set aside, those furthest from the center.
+        distance: distance of each row from the center, in standard deviations per column.
     """
 
     model: ArithmeticRegressor
@@ -37,7 +37,7 @@ class Fit:
 
     @property
     def far_residual(self) -> float:
-        """Root mean square of what the formula leaves of the rows set aside, as a share of that of the target."""
+        """Relative root-mean-square residual on the rows set aside."""
         if not self.far.any():
             return float("nan")
         y = self.table.y[self.far]
@@ -50,7 +50,7 @@ class Fit:
         return self.model.predict(pd.DataFrame(self.table.x, columns=self.table.names)).reshape(self.table.y.shape)
 
     def frame(self) -> pd.DataFrame:
-        """Measured and predicted values, a line a row and target; residuals are in deviations of the target."""
+        """Return measured and predicted values, one line per row and target; residuals are in standard deviations."""
         predicted = self._predicted()
         parts = [
             pd.DataFrame(
@@ -69,7 +69,7 @@ class Fit:
 
     @property
     def formulas(self) -> list[str]:
-        """A line a target."""
+        """Return one line per target."""
         lines = str(self.model.formula_).splitlines()
         found = [line.partition(" = ")[2] for line in lines] if len(lines) > 1 else lines
         return [f"{name} = {text}" for name, text in zip(self.table.targets, found, strict=True)]
@@ -77,25 +77,25 @@ class Fit:
     def __str__(self) -> str:
         lines = [*self.formulas, "", *str(self.model.certificate_).splitlines()]
         if self.far.any():
-            rows = f"{self.far.sum()} rows furthest from the middle, which were set aside"
+            rows = f"{self.far.sum()} rows furthest from the center, which were set aside"
             lines.append(f"extrapolation     {self.far_residual:.2g} of the target, on the {rows}")
         if self.model.alternatives_:
-            lines += ["", "alternatives, and what they leave of the target:"]
+            lines += ["", "alternatives, with their residuals relative to the target:"]
             for other in self.model.alternatives_:
                 lines.append(f"  {other.residual:7.2g}  {self.table.targets[other.output]} = {other.formula}")
         return "\n".join(lines)
 
 
 def fit_csv(path: str | Path, target: str | Sequence[str], columns: Sequence[str] | None = None, **options: Any) -> Fit:
-    """Finds the formula of columns of a CSV file.
+    """Find a formula that explains columns of a CSV file by others.
 
-    The tenth of the rows that are furthest from the middle is set aside, and shows how the formula extrapolates.
+    The tenth of the rows furthest from the center is set aside and shows how the formula extrapolates.
 
     Args:
         path: the file.
-        target: name or names of what is to be explained.
-        columns: names of what explains it; all other columns of numbers unless told.
-        options: of `ArithmeticRegressor`.
+        target: name or names of the columns to explain.
+        columns: names of the columns to explain them by; by default, all other columns of numbers.
+        options: arguments of `ArithmeticRegressor`.
     """
     table = read_columns(path, [target] if isinstance(target, str) else target, columns)
     distance = rms_rows((table.x - table.x.mean(0)) / table.x.std(0))
@@ -109,5 +109,5 @@ def fit_csv(path: str | Path, target: str | Sequence[str], columns: Sequence[str
 
 
 def rms_rows(values: Floats) -> Floats:
-    """Root mean square of each row."""
+    """Return the root mean square of each row."""
     return np.asarray(np.sqrt(np.square(values).mean(1)))

@@ -1,4 +1,4 @@
-r"""Sums of products of sums: the functions that stacks of NAU, NMU and a last sum compute.
+r"""Sums of products of sums: the functions that stacks of NAU and NMU with a final sum compute.
 
 .. math:: y = b + \sum_j c_j \prod_k \sum_i w_{jki}\,x_i
 """
@@ -19,12 +19,12 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """A function of rows: an intercept, and products of sums with their coefficients.
+    """Function of rows: an intercept plus products of sums with their coefficients.
 
     Args:
-        factors: a matrix a product, a row of it a factor, `[k, i]`.
-        coefficients: one a product.
-        intercept: what is added.
+        factors: one `[k, i]` matrix per product, whose rows are its factors.
+        coefficients: one per product.
+        intercept: constant term.
 
     Example:
         >>> squared = Products((np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]),), np.array([2.0]), 0.5)
@@ -40,14 +40,14 @@ class Products:
         return self.terms(x) @ self.coefficients + self.intercept
 
     def terms(self, x: Floats) -> Floats:
-        """The products, without their coefficients, `[rows, j]`."""
+        """Return the products without their coefficients, `[rows, j]`."""
         with np.errstate(over="ignore", invalid="ignore"):
             columns = [(x @ w.T).prod(1) for w in self.factors]
         return np.stack(columns, 1) if columns else np.empty((len(x), 0))
 
     @property
     def used(self) -> NDArray[np.intp]:
-        """Columns that occur."""
+        """Indices of the columns that occur."""
         found = [np.flatnonzero(np.any(w != 0, 0)) for w in self.factors]
         return np.unique(np.concatenate(found)) if found else np.empty(0, np.intp)
 
@@ -59,12 +59,12 @@ class Products:
 
     @property
     def complexity(self) -> int:
-        """How many columns and constants are written down."""
+        """Number of columns and constants in the written formula."""
         return sum(int(np.count_nonzero(w)) for w in self.factors) + len(self.constants)
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What two formulas share that differ in the values of their constants alone; products are `ordered`."""
+        """Key shared by formulas that differ only in the values of their constants; products must be `ordered`."""
         products = zip(self.factors, self.coefficients, strict=True)
         return (*((w.tobytes(), _whole(c)) for w, c in products), _whole(self.intercept))
 
@@ -74,16 +74,17 @@ def _whole(number: float) -> float | None:
 
 
 def ordered(factors: Floats) -> Floats:
-    """The factors of a product in one order, the first weight of each positive; what changes is at most the sign."""
+    """Sort the factors of a product and make each one's first weight positive; at most the product's sign changes."""
     first = factors[np.arange(len(factors)), np.argmax(factors != 0, 1)]
     rows = factors * np.where(first < 0, -1.0, 1.0)[:, None] + 0.0  # no -0
     return np.ascontiguousarray(rows[np.lexsort(-rows.T[::-1])])
 
 
 def network(outputs: Sequence[Products], columns: int) -> nn.Sequential:
-    """Snapped functions of the same columns as one network of float64: NAU, NMU and, where it takes one, a last sum.
+    """Build one float64 network from snapped functions of the same columns: NAU, NMU and, if needed, a final sum.
 
-    Factors that occur several times are one hidden unit, unless in one product.
+    A factor that occurs in several products is one hidden unit; within one product each occurrence is a unit of its
+    own.
     """
     hidden: list[Floats] = []
     products: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""How a fit goes, on stderr: a bar in a terminal, lines elsewhere, nothing unless asked."""
+"""Progress of a fit on stderr: a bar in a terminal, lines elsewhere, nothing by default."""
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -8,11 +8,11 @@ from ..progress import Barred
 
 
 class Telling(Barred):
-    """Tells of a search; as a context it takes its bar away at the end.
+    """Progress observer of a search; as a context manager it removes its bar at the end.
 
     Args:
         verbose: 0 for silence.
-        console: where; stderr unless told.
+        console: where to write; stderr by default.
     """
 
     def __init__(self, verbose: int, console: Console | None = None) -> None:
@@ -29,10 +29,10 @@ class Telling(Barred):
         self._task = self._bar.add_task("", total=None)
 
     def say(self, line: str) -> None:
-        """A line above the bar."""
+        """Print a line above the bar."""
         if self._verbose:
             self._console.print(printable(line), soft_wrap=True, markup=False)
 
     def advance(self, done: int, total: int) -> None:
-        """So many iterations of a round are done."""
+        """Show that `done` of `total` iterations of the round are done."""
         self._bar.update(self._task, completed=done, total=total)

@@ -1,4 +1,4 @@
-"""`ArithmeticRegressor`: data in, a formula out, with a certificate of how far to believe it."""
+"""`ArithmeticRegressor`: find a formula in data, with a certificate of how far to trust it."""
 
 import time
 import warnings
@@ -24,30 +24,30 @@ from .search import Plan, Search, search
 
 LEAST_ROWS = 3
 LARGEST = 1e15
-"""Beyond it squares of targets come near the end of float32, in which networks are trained."""
+"""Largest target; beyond it, squares of targets come near the limit of float32, in which networks are trained."""
 
 Verdict = Literal["exact", "noise", "unexplained"]
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """How far to believe a formula. Of several outputs it tells the worst.
+    """Evidence for a formula. With several outputs, each figure is that of the worst.
 
     Args:
-        verdict: "exact" if the formula explains all rows to float precision; "noise" if what it leaves has nothing to
-            do with the columns, as far as a test can tell; "unexplained" otherwise.
-        largest_rounding: the furthest that a weight of this network, up to the scale of its unit, was from the -1, 0 or
-            1 that it was taken for.
-        residual_before, residual_after: root mean square of what the network, trained and finished, and the formula
-            leave of the held-out rows, as a share of that of the target.
-        constants: numbers in the formula that are no weights of a unit: coefficients other than ±1 and intercepts.
-        unused: columns that play no part.
-        agreeing: networks that led to the formula, each from a start of its own.
-        read: networks that were read; with an exact formula there is no need to read on.
+        verdict: "exact" if the formula explains all rows to float precision; "noise" if a test finds no dependence of
+            the residual on the columns; "unexplained" otherwise.
+        largest_rounding: largest distance between a weight of this network, up to the scale of its unit, and the -1, 0
+            or 1 that it was rounded to.
+        residual_before, residual_after: root-mean-square residual on the held-out rows, relative to the target: of the
+            refined network, and of the formula.
+        constants: numbers in the formula that are not weights of a unit: coefficients other than ±1, and intercepts.
+        unused: columns that the formula does not use.
+        agreeing: networks that led to the formula, each from its own initial weights.
+        read: networks that were read; reading stops at an exact formula.
         networks: networks that were trained.
-        rounds: rounds in which they were.
-        engine: that trained them; empty if a sum of columns was enough.
-        elapsed_s: seconds of the whole fit.
+        rounds: rounds of training.
+        engine: engine that trained them; empty if a sum of columns was enough.
+        elapsed_s: seconds that the whole fit took.
     """
 
     verdict: Verdict
@@ -65,14 +65,14 @@ class Certificate:
 
     @property
     def exact(self) -> bool:
-        """The formula explains all rows to float precision."""
+        """Whether the formula explains all rows to float precision."""
         return self.verdict == "exact"
 
     def __str__(self) -> str:
         says = {
             "exact": "explains every row to float precision",
             "noise": "leaves nothing but noise",
-            "unexplained": "does not explain the data: what it leaves depends on the columns",
+            "unexplained": "does not explain the data: the residual depends on the columns",
         }
         constants = ", ".join(f"{c:.6g}" for c in self.constants) or "none"
         return "\n".join(
@@ -95,14 +95,14 @@ def _some(names: Sequence[str], most: int = 8) -> str:
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another formula of an output.
+    """Another formula for an output.
 
     Args:
-        output: which output.
-        formula: what it is.
-        complexity: columns and constants written in it.
-        residual: root mean square of what it leaves of the held-out rows, as a share of that of the target.
-        agreeing: networks that led to it.
+        output: index of the output.
+        formula: the formula.
+        complexity: number of columns and constants written in it.
+        residual: root-mean-square residual on the held-out rows, relative to the target.
+        agreeing: number of networks that led to it.
     """
 
     output: int
@@ -113,37 +113,37 @@ class Alternative:
 
 
 class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Finds the formula behind data, if it is one of sums, differences and products of columns.
+    """Find the formula behind data, if it consists of sums, differences and products of columns.
 
-    Networks of NAU and NMU layers, of several shapes and many seeds, are trained on the fastest engine that is there.
-    What they come near is finished in float64 and snapped to weights of -1, 0 and 1. Which formula to take, rows that
-    were held out and simplicity decide. The outputs of several targets are sought one by one.
+    Networks of NAU and NMU layers, in several shapes and with many seeds, are trained on the fastest engine available.
+    Their weights are refined in float64 and rounded to -1, 0 and 1. Held-out rows and simplicity decide which formula
+    to return. With several targets, each output is searched for separately.
 
-    The same `random_state` gives the same formula on the same engine, unless it was the budget that ended the fit.
+    The same `random_state` gives the same formula on the same engine, unless the time budget ended the fit.
 
     Args:
-        constants: allow coefficients that are no integers, and an intercept. Without, a formula is what the weights of
-            units alone can say.
-        scale: divide each column by its root mean square while networks train; for columns of very different sizes.
-            The formula is in the units of the data all the same.
-        max_factors: most factors of a product.
-        n_seeds: networks of each shape in a round.
-        iterations: of each network in the first round; four times as many in each round that follows.
-        rounds: most rounds.
-        budget_s: seconds of search after which the fit takes what it has. Before it, once a process, the cpu engine
-            compiles for about ten seconds.
-        validation_share: share of the rows held out to choose by.
-        max_rows: rows that the search looks at, drawn at random where there are more. The verdict is on all rows.
+        constants: whether to allow coefficients that are not integers, and an intercept. Without them, the formula is
+            one that the weights of units alone can express.
+        scale: whether to divide each column by its root mean square during training; useful for columns of very
+            different sizes. The formula is in the units of the data in either case.
+        max_factors: largest number of factors in a product.
+        n_seeds: networks per shape and round.
+        iterations: training iterations per network in the first round; each later round takes four times as many.
+        rounds: largest number of rounds.
+        budget_s: seconds of search after which the fit returns the best formula so far. Compilation by the cpu engine,
+            about ten seconds once per process, does not count.
+        validation_share: share of the rows held out for choosing a formula.
+        max_rows: number of rows to search on, drawn at random from larger data. The verdict is on all rows.
         engine: "auto", "cuda", "cpu" or "torch".
         n_jobs: threads of the cpu engine; -1 or None for all cores.
-        random_state: seed, or generator, of the rows drawn and of the networks.
-        verbose: 1 to be told how it goes.
+        random_state: seed or generator for drawing rows and for the networks.
+        verbose: 1 to print progress, 0 for silence.
 
     Attributes:
         formula_: an `arithmos.formula.Expression`; `print(model.formula_)`, `model.formula_.latex()`.
         certificate_: a `Certificate`.
-        alternatives_: other formulas, as `Alternative`s: each does better than all simpler ones.
-        network_: the formula as a network of units, to be exported.
+        alternatives_: other formulas, as `Alternative`s; each has a smaller error than all simpler ones.
+        network_: the formula as a network of units, ready for export.
         n_features_in_, feature_names_in_: as in scikit-learn.
 
     Example:
@@ -210,11 +210,11 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._one_output = t.ndim == 1
         t = t.reshape(len(t), -1)
         if np.abs(t).max() > LARGEST:
-            raise ValueError(f"y must be within ±{LARGEST:.0e}, got {np.abs(t).max():.3g}; measure it in larger units")
+            raise ValueError(f"y must be within ±{LARGEST:.0e}, got {np.abs(t).max():.3g}; express it in larger units")
         varies = np.ptp(x, axis=0) > 0
         if not varies.all():
             names = ", ".join(name for name, v in zip(self._names(), varies, strict=True) if not v)
-            warnings.warn(f"columns that are the same in every row play no part: {names}", stacklevel=2)
+            warnings.warn(f"columns that are the same in every row are not used: {names}", stacklevel=2)
         for number in np.flatnonzero(np.ptp(t, axis=0) == 0):
             which = "y" if t.shape[1] == 1 else f"output {number + 1} of y"
             warnings.warn(f"{which} is {t[0, number]:g} in every row: there is nothing to explain", stacklevel=2)
@@ -229,7 +229,7 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike) -> Floats:
-        """What the formula gives, `[rows]` or `[rows, outputs]`."""
+        """Evaluate the formula on rows; returns `[rows]` or `[rows, outputs]`."""
         check_is_fitted(self)
         x = validate_data(self, X, dtype=np.float64, reset=False)
         values = np.stack([formula(x) for formula in self._products], 1)
@@ -261,7 +261,7 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return [f"x{i}" for i in range(1, self.n_features_in_ + 1)] if names is None else [*map(str, names)]
 
     def _outputs(self, x: Floats, t: Floats, random: np.random.RandomState) -> list[Output]:
-        """Rows to learn from and rows held out, the same for every output."""
+        """Split the rows into training and held-out ones, the same for every output."""
         order = random.permutation(len(x))[: self.max_rows]
         held = min(max(1, round(self.validation_share * len(order))), len(order) - 2)
         learn, hold = np.sort(order[held:]), np.sort(order[:held])
@@ -276,7 +276,7 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _conclude(
         self, outputs: Sequence[Output], made: Search, x: Floats, t: Floats, varies: Any, begun: float
     ) -> None:
-        """Sets what was learned."""
+        """Set the fitted attributes."""
 
         def of_all(formula: Products) -> Products:
             wide = [np.zeros((len(w), x.shape[1])) for w in formula.factors]
@@ -323,7 +323,7 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _check_integers(name: str, values: Any) -> None:
-    """Refuse integers that float64 does not hold; the columns of a table may be of several types."""
+    """Raise if there are integers that float64 cannot hold; the columns of a table may have several types."""
     if hasattr(values, "columns"):
         for column in values.columns:
             check_integers(f"column {column!r} of {name}", values[column])

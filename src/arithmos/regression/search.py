@@ -1,9 +1,9 @@
-"""The search for a formula: networks of several shapes and seeds, trained in rounds that grow longer.
+"""Search for a formula by training networks of several shapes and seeds in rounds of growing length.
 
-Each round trains new seeds of NAU > NMU, which is a product of sums, on an engine. The first round learns the target;
-those that follow also learn what the formula chosen so far leaves, and so add a product to it. What each network came
-near is finished in float64, snapped, and offered as a candidate. The rounds end when a formula explains the data to
-float precision, when several networks led to one that leaves nothing but noise, or when the time is up.
+Each round trains new seeds of NAU > NMU, a product of sums, on an engine. The first round learns the target; later
+rounds also learn the residual of the formula chosen so far, and so add a product to it. Each network is refined in
+float64, snapped, and offered as a candidate. The search ends when a formula explains the data to float precision,
+when several networks led to one that leaves only noise, or when the time is up.
 """
 
 import math
@@ -23,34 +23,34 @@ from .finish import EXACT, MOST_WEIGHTS, expand, flip, refine, settle, snap, une
 from .products import Floats, Products, ordered
 
 GROWTH = 4
-"""How much longer the runs of a round are than those of the round before."""
+"""Growth of the number of iterations from one round to the next."""
 
 LONGEST = 200_000
-"""Iterations of the longest runs."""
+"""Most iterations of a run."""
 
 FINISHED = 12
-"""Runs of a shape and round that are finished, the best of them."""
+"""Runs to refine per shape and round, the best ones."""
 
 AGREED = 2
-"""Runs that must lead to a formula that is not exact, if the search is to end with it."""
+"""Runs that must agree on a formula that is not exact before the search ends with it."""
 
 LAYERS = (Layer("NAU"), Layer("NMU"))
 LEARNING_RATE = 0.01
 STRENGTH = 0.01
-"""Of the sparsity regularizer, as a share of the target's variance."""
+"""Strength of the sparsity regularizer, relative to the target's variance."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is tried.
+    """Effort of a search.
 
     Args:
-        iterations: of a run in the first round.
-        seeds: runs of a shape in a round.
-        rounds: most rounds.
-        factors: most factors of a product.
-        constants: coefficients and an intercept may be any number.
-        budget_s: seconds after the first iteration at which to stop.
+        iterations: iterations of a run in the first round.
+        seeds: runs per shape and round.
+        rounds: largest number of rounds.
+        factors: largest number of factors in a product.
+        constants: whether coefficients and the intercept may be any number.
+        budget_s: time limit in seconds, counted from the first iteration.
     """
 
     iterations: int
@@ -62,33 +62,33 @@ class Plan:
 
 
 class Budget:
-    """Seconds that run out, from the first iteration on: compiling is not searching.
+    """Time limit, counted from the first iteration, so that compilation is not charged.
 
     Args:
-        seconds: how many.
+        seconds: the limit.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._end = seconds, math.inf
 
     def begin(self) -> None:
-        """The first call starts the clock."""
+        """Start the clock on the first call."""
         if self._end == math.inf:
             self._end = time.monotonic() + self._seconds
 
     def spent(self) -> bool:
-        """It has run out."""
+        """Return whether the time is up."""
         return time.monotonic() >= self._end
 
 
 @dataclass(frozen=True)
 class Search:
-    """What a search did.
+    """Summary of a search.
 
     Args:
-        runs: networks trained.
-        rounds: rounds made.
-        engine: that trained them.
+        runs: number of networks trained.
+        rounds: number of rounds.
+        engine: name of the engine that trained them.
     """
 
     runs: int
@@ -105,15 +105,15 @@ def search(
     say: Callable[[str], None] = lambda line: None,
     advance: Callable[[int, int], None] = lambda done, of: None,
 ) -> Search:
-    """Fills the outputs with candidates.
+    """Fill the outputs with candidates.
 
     Args:
-        outputs: what to explain.
-        plan: how much is tried.
-        engines: those of this machine.
-        seed: of the first run; each has its own.
-        say: told a line a round.
-        advance: told the iterations that were done, of how many in the round.
+        outputs: outputs to explain.
+        plan: effort of the search.
+        engines: engines of this machine.
+        seed: seed of the first run; every run has its own.
+        say: receives one line per round.
+        advance: receives the number of iterations done and the total of the round.
     """
     for output in outputs:
         start(output)
@@ -134,7 +134,7 @@ def search(
 
 
 def settled(output: Output) -> bool:
-    """The chosen formula is exact; or several runs led to it, and it leaves nothing but noise."""
+    """Return whether the chosen formula is exact, or leaves only noise and was found by several runs."""
     chosen = output.chosen
     if chosen.exact:
         return True
@@ -142,7 +142,7 @@ def settled(output: Output) -> bool:
 
 
 def start(output: Output) -> None:
-    """Offers what takes no network: nothing, a constant, a sum of columns."""
+    """Offer the formulas that need no network: zero, a constant, a sum of columns."""
     nothing = Products((), np.empty(0))
     output.offer(nothing, 0.0, nothing)
     for columns in ([], _columns(output.x.shape[1])):
@@ -151,18 +151,18 @@ def start(output: Output) -> None:
 
 
 def _columns(count: int) -> list[Floats]:
-    """The columns themselves, as products of one factor."""
+    """Return the columns themselves, as products of one factor."""
     return list(np.eye(count)[:, None, :])
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What networks are trained on.
+    """Training target of a set of networks.
 
     Args:
-        output: whose target it is.
-        base: a formula of which only what it leaves is learned, or None.
-        rest: beside the products there may be a sum of columns, and an intercept.
+        output: output whose target it is.
+        base: formula whose residual is learned, or None for the target itself.
+        rest: whether a sum of columns and an intercept may be added to the products.
     """
 
     output: Output
@@ -171,7 +171,7 @@ class Question:
 
 
 def _questions(output: Output, number: int) -> list[Question]:
-    """The target; and, from the second round on, what the chosen formula and the best single product leave of it."""
+    """Return the target and, from the second round on, the residuals of the chosen formula and the best product."""
     if number == 1:
         return [Question(output, None, False)]
     bases: dict[tuple[object, ...], Products] = {}
@@ -188,7 +188,7 @@ def _pairs(formula: Products) -> list[tuple[Floats, float]]:
 
 
 def _jobs(question: Question, plan: Plan, number: int, seed: int) -> list[Job]:
-    """Shapes and seeds of a round."""
+    """Return the jobs of a round, one per shape."""
     output = question.output
     length = min(plan.iterations * GROWTH ** (number - 1), LONGEST)
     target = output.y if question.base is None else output.y - question.base(output.x)
@@ -217,7 +217,7 @@ def _train(
     say: Callable[[str], None],
     advance: Callable[[int, int], None],
 ) -> list[Run]:
-    """The runs that came to their end in time, in the order of the jobs and seeds."""
+    """Return the runs that finished in time, ordered by job and seed."""
     total, done = sum((job.spec.iterations + 1) * len(job.seeds) for job in jobs), 0
 
     def tick(_: Spec, iterations: int) -> None:
@@ -228,13 +228,13 @@ def _train(
 
     control = Control(advance=tick, stopped=budget.spent, say=say)
     order = {job.spec: number for number, job in enumerate(jobs)}
-    widest = max((job.spec for job in jobs), key=lambda spec: spec.hidden_size)  # what takes it takes the others
+    widest = max((job.spec for job in jobs), key=lambda spec: spec.hidden_size)  # what runs it runs the others
     runs = list(engines.choose(widest).run(jobs, control))
     return sorted(runs, key=lambda run: (order[run.spec], run.seed))
 
 
 def harvest(question: Question, runs: Sequence[Run], budget: Budget) -> None:
-    """Offers what the runs came near, the best of them first, until it is certain or the time is up."""
+    """Offer the formulas near the runs, best runs first, until the output is settled or the time is up."""
     output, taken, best = question.output, dict.fromkeys((run.spec for run in runs), 0), []
     for run in sorted(runs, key=lambda run: run.best_validation):
         taken[run.spec] += 1
@@ -250,9 +250,9 @@ def harvest(question: Question, runs: Sequence[Run], budget: Budget) -> None:
 
 
 def read(run: Run, output: Output) -> Iterator[Floats]:
-    """Products that a network may be, the likeliest first.
+    """Yield the products that a network may stand for, the likeliest first.
 
-    Its factors are those whose weights in the NMU are above a half; or the two, three or more of the largest weights.
+    The factors are those whose NMU weight is above one half; then the two, three or more with the largest weights.
     """
     columns, hidden, _ = run.spec.sizes
     sums, picks = np.split(run.best_weights.astype(np.float64), [columns * hidden])
@@ -264,10 +264,10 @@ def read(run: Run, output: Output) -> Iterator[Floats]:
 
 
 def finish(question: Question, product: Floats, run: int) -> None:
-    """Offers the exact formulas next to a product and to what it is added to.
+    """Offer the exact formulas next to a product, together with the base it is added to.
 
-    They are those next to the optimum that Gauss and Newton lead to from there. With fewer rows than weights, or very
-    many weights, those next to the product as it was trained are offered as well.
+    The product is refined to its nearest least-squares optimum first. With fewer rows than weights, or with very many
+    weights, the formulas next to the product as trained are offered too.
     """
     output, rest = question.output, question.rest
     x, y = output.x, output.y

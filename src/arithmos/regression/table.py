@@ -1,4 +1,4 @@
-"""Columns of a CSV file as numbers, with a word on everything that was left out."""
+"""Read the columns of a CSV file as numbers and report what was left out."""
 
 import warnings
 from collections.abc import Sequence
@@ -19,17 +19,17 @@ SEPARATORS = ",;\t"
 LEAST_ROWS = 3
 MOST_COLUMNS = 10_000
 MOSTLY = 0.5
-"""A column with more gaps than this share of the rows is left out; else the rows are in which it has gaps."""
+"""A column with a larger share of gaps is left out; otherwise, the rows with gaps are."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Inputs and targets.
+    """Inputs and targets of a regression.
 
     Args:
-        names, targets: of the columns.
+        names, targets: names of the input and target columns.
         x, y: their values, `[rows, columns]`.
-        left_out: what was left out and why, a line each.
+        left_out: one line for each thing left out, with the reason.
     """
 
     names: tuple[str, ...]
@@ -40,19 +40,19 @@ class Table:
 
 
 def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str] | None = None) -> Table:
-    """Reads a CSV file whose first line names its columns.
+    """Read a CSV file whose first line names its columns.
 
     Columns of text, columns with integers beyond 2^53, columns that are mostly empty or infinite and columns that are
-    the same in every row are left out, and then rows with gaps or infinite values; a target of these kinds is an error,
-    and so is a column asked for by name.
+    constant are left out, and then rows with gaps or infinite values. If such a column is a target or was asked for by
+    name, that is an error.
 
     Args:
         path: the file; values are separated by commas, semicolons or tabs.
         targets: names of the columns to explain.
-        columns: names of those to explain them by; all others unless told.
+        columns: names of the columns to explain them by; by default, all others.
 
     Raises:
-        ValueError: there is nothing to learn from, and why.
+        ValueError: the file cannot be learned from; the message says why.
         OSError: the file cannot be read.
     """
     frame = _read(Path(path))
@@ -104,7 +104,7 @@ def _read(path: Path) -> pd.DataFrame:
             raise ValueError(f"{path} must have at most {MOST_COLUMNS:,} columns, got {count:,}")
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            # Types that have gaps: integers in a column with gaps would be read as float64, and large ones be rounded.
+            # Nullable types: otherwise integers in a column with gaps would be read as float64, and large ones rounded.
             gaps: dict[str, Any] = {"dtype_backend": "numpy_nullable"}
             form: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "skipinitialspace": True}
             names = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **form).iloc[0].map(_name)
@@ -114,24 +114,24 @@ def _read(path: Path) -> pd.DataFrame:
     except pd.errors.EmptyDataError as error:
         raise ValueError(f"{path} is empty") from error
     except pd.errors.ParserWarning as error:
-        raise ValueError(f"{path} is no table: its rows have more values than its first line has names") from error
+        raise ValueError(f"{path} is not a table: its rows have more values than its first line has names") from error
     except pd.errors.ParserError as error:
-        raise ValueError(f"{path} is no table: {str(error).strip()}") from error
+        raise ValueError(f"{path} is not a table: {str(error).strip()}") from error
     for number, name in enumerate(names, 1):
         if not name.isprintable():
-            raise ValueError(f"{path} must have printable names; that of column {number} is {_checks.shown(name)}")
-    if len(twice := names[names.duplicated() & names.ne("")]):  # pandas renames them without a word
+            raise ValueError(f"{path} must have printable column names; column {number} is named {_checks.shown(name)}")
+    if len(twice := names[names.duplicated() & names.ne("")]):  # pandas renames them silently
         raise ValueError(f"{path} has two columns {twice.iloc[0]!r}; rename or remove one")
     return frame.rename(columns=_name)
 
 
 def _name(name: object) -> str:
-    """A name in one line, with single spaces."""
+    """Return a name on one line, with single spaces."""
     return " ".join(str(name).split())
 
 
 def _unfit(column: "pd.Series[float]") -> str:
-    """Why a column cannot be used, or nothing."""
+    """Return why a column cannot be used, or an empty string."""
     if column.isna().mean() > MOSTLY:
         return f"is empty in {column.isna().sum()} of {len(column)} rows"
     if pd.api.types.is_integer_dtype(column):
