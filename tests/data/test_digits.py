@@ -31,7 +31,7 @@ def test_digits_cannot_be_written_to():
         ({"train_images": np.zeros((200, 28, 28))}, "train_images must be an array of uint8, got float64"),
         ({"test_labels": [1, 2]}, "test_labels must be an array of uint8, got <class 'list'>"),
         ({"test_images": np.zeros((100, 8, 8), np.uint8)}, r"test_images must be of shape \(n, 28, 28\), got \(100, 8"),
-        ({"train_labels": np.zeros(3, np.uint8)}, r"train_labels must be 200, one an image, got shape \(3,\)"),
+        ({"train_labels": np.zeros(3, np.uint8)}, r"train_labels must be 200, one per image, got shape \(3,\)"),
         ({"test_labels": np.full(100, 12, np.uint8)}, "test_labels must be digits from 0 to 9, got 12"),
     ],
 )

@@ -37,10 +37,13 @@ def header(zeros=0, kind=8, dimensions=3, sizes=(2, 3, 4)):
         (SOUND[:-1], "is truncated: its header says 2 × 3 × 4 = 24 bytes, and it has 23"),
         (SOUND + b"0", "is too long: its header says 2 × 3 × 4 = 24 bytes, and it has 25"),
         (header(sizes=[2**32 - 1] * 3), f"4294967295 = {(2**32 - 1) ** 3} bytes, and it has 0"),
-        (header(zeros=1) + SOUND[16:], "is no IDX file of 3 dimensions of bytes: its magic number is 67587, not 2051"),
+        (
+            header(zeros=1) + SOUND[16:],
+            "is not an IDX file of 3 dimensions of bytes: its magic number is 67587, not 2051",
+        ),
         (b"<!DOCTYPE html><html></html>", "its magic number is 1008813135, not 2051"),
         (header(kind=13) + SOUND[16:], "its values are of type 13, and 8 stands for bytes"),
-        (idx(IMAGES[0]) + b"0000", "is no IDX file of 3 dimensions of bytes: it has 2"),
+        (idx(IMAGES[0]) + b"0000", "is not an IDX file of 3 dimensions of bytes: it has 2"),
         (ZIPPED[:-1], "is damaged: it does not unpack"),
         (ZIPPED[:20], "is damaged: it does not unpack"),
         (b"\x1f\x8b", "is damaged: it does not unpack"),
@@ -70,7 +73,7 @@ def test_no_more_is_read_than_may_be(tmp_path, monkeypatch, pack):
 def test_another_file_is_told_by_its_hash(tmp_path):
     (tmp_path / "images").write_bytes(SOUND[:-1] + b"0")
     right = hashlib.sha256(SOUND).hexdigest()
-    with pytest.raises(BadFile, match=f"images is another file: its SHA-256, unpacked, is .* and should be {right}"):
+    with pytest.raises(BadFile, match=f"images is not the expected file: its SHA-256, unpacked, is .*, not {right}"):
         read_idx(tmp_path / "images", 3, sha256=right)
 
 

@@ -106,7 +106,7 @@ def test_damage_is_found_and_the_file_named(tmp_path):
     path = folder / "t10k-images-idx3-ubyte"
     sound = path.read_bytes()
     path.write_bytes(sound[:-1] + b"\xff")
-    with pytest.raises(BadFile, match=f"{path.name} is another file: its SHA-256"):
+    with pytest.raises(BadFile, match=f"{path.name} is not the expected file: its SHA-256"):
         mnist(folder)
     assert mnist(folder, verify=False).test_images[-1, -1, -1] == 255
     path.write_bytes(sound[:-1])
@@ -117,7 +117,7 @@ def test_damage_is_found_and_the_file_named(tmp_path):
 def test_digits_of_ones_own(tmp_path):
     own = make_digits(train=3, test=2, seed=1)
     folder = write_digits(tmp_path, own)
-    with pytest.raises(BadFile, match=r"train-images-idx3-ubyte\.gz is another file"):
+    with pytest.raises(BadFile, match=r"train-images-idx3-ubyte\.gz is not the expected file"):
         mnist(folder)
     assert mnist(folder, verify=False).digest == own.digest
 
@@ -160,7 +160,7 @@ def test_without_a_mirror_the_error_lists_what_would_help(tmp_path, monkeypatch,
     place = mirror.url.removeprefix("http://")
     assert message.startswith(
         "no mirror gave train-images-idx3-ubyte.gz "
-        f"(127.0.0.1:9: ConnectionError, {place}: status 404, {place}: the SHA-256 is another); put train-images"
+        f"(127.0.0.1:9: ConnectionError, {place}: status 404, {place}: the SHA-256 differs); put train-images"
     )
     for way in (str(tmp_path / "cache" / "arithmos" / "mnist"), "ARITHMOS_DATA", "`arithmos data mnist`"):
         assert way in message

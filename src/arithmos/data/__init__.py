@@ -1,4 +1,4 @@
-"""Data sets from which tasks are made."""
+"""Data sets for tasks."""
 
 from ._digits import Digits as Digits
 from ._idx import BadFile as BadFile

@@ -1,4 +1,4 @@
-"""Images of digits, and which digits they show."""
+"""Images of digits and their labels."""
 
 import hashlib
 from dataclasses import dataclass, fields
@@ -13,7 +13,7 @@ IMAGE = (28, 28)
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """Images of handwritten digits, and their labels; the arrays cannot be written to.
+    """Images of handwritten digits and their labels, in read-only arrays.
 
     Args:
         train_images: `[n, 28, 28]` bytes, 0 for paper and 255 for ink.
@@ -24,7 +24,7 @@ class Digits:
     Example:
         >>> images, labels = np.zeros((2, 28, 28), np.uint8), np.array([3, 7], np.uint8)
         >>> Digits(images, labels, images, labels)
-        Digits(2 to train on, 2 to test on, 7734674790eecd1c7009f420880a5c66)
+        Digits(2 for training, 2 for testing, 7734674790eecd1c7009f420880a5c66)
     """
 
     train_images: Bytes
@@ -43,16 +43,16 @@ class Digits:
             if images.shape[1:] != IMAGE:
                 raise ValueError(f"{part}_images must be of shape (n, 28, 28), got {images.shape}")
             if labels.shape != images.shape[:1]:
-                raise ValueError(f"{part}_labels must be {len(images)}, one an image, got shape {labels.shape}")
+                raise ValueError(f"{part}_labels must be {len(images)}, one per image, got shape {labels.shape}")
             if (labels > 9).any():
                 raise ValueError(f"{part}_labels must be digits from 0 to 9, got {labels.max()}")
 
     def __repr__(self) -> str:
-        return f"Digits({len(self.train_images)} to train on, {len(self.test_images)} to test on, {self.digest})"
+        return f"Digits({len(self.train_images)} for training, {len(self.test_images)} for testing, {self.digest})"
 
     @cached_property
     def digest(self) -> str:
-        """Thirty-two hexadecimal digits that name these images and labels."""
+        """Identifier of these images and labels, 32 hexadecimal digits."""
         digest = hashlib.blake2b(digest_size=16)
         for field in fields(self):
             array = getattr(self, field.name)

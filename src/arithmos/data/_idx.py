@@ -1,7 +1,7 @@
-"""Reader of IDX files, the form in which MNIST is spread.
+"""Reader of IDX files, the format of MNIST.
 
-Four bytes, 0, 0, the type of a value and the number of dimensions; a big-endian 32-bit size for each dimension; then
-the values, those of the last dimension side by side. Files may be gzipped, whatever their names say.
+A file has four bytes, 0, 0, the type of a value and the number of dimensions; then a big-endian 32-bit size per
+dimension; then the values, with the last dimension contiguous. Files may be gzipped, whatever their names say.
 """
 
 import gzip
@@ -16,29 +16,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 UINT8 = 8
-"""The only type of value that MNIST has."""
+"""Type code of bytes, the only one in MNIST."""
 
 
 class BadFile(ValueError):
-    """A file of data that is damaged, or another one than it should be; the message names it, and says why."""
+    """A data file that is damaged or is not the expected one; the message names it and says why."""
 
 
 MOST_BYTES = 2**30
-"""Unpacked; MNIST has 47 million. A small file can unpack to more than there is memory."""
+"""Largest unpacked size; MNIST has 47 million bytes. A small file can unpack to more than fits into memory."""
 
 _GZIP = b"\x1f\x8b"
 
 
 def read_idx(path: str | os.PathLike[str], dimensions: int, *, sha256: str | None = None) -> NDArray[np.uint8]:
-    """The bytes of an IDX file, as an array that cannot be written to.
+    """Read the bytes of an IDX file as a read-only array.
 
     Args:
         path: the file, gzipped or not.
-        dimensions: how many dimensions the array must have.
-        sha256: what the SHA-256 of the file must be once it is unpacked, where that is known.
+        dimensions: number of dimensions that the array must have.
+        sha256: expected SHA-256 of the unpacked file, if known.
 
     Raises:
-        BadFile: it is no such file.
+        BadFile: the file is not a valid one.
 
     Example:
         >>> import tempfile
@@ -55,14 +55,14 @@ def read_idx(path: str | os.PathLike[str], dimensions: int, *, sha256: str | Non
     magic, *shape = struct.unpack(f">I{dimensions}I", data[:start])
     right = UINT8 << 8 | dimensions
     if magic != right:
-        raise BadFile(f"{path} is no IDX file of {dimensions} dimensions of bytes: {_about(magic, right)}")
+        raise BadFile(f"{path} is not an IDX file of {dimensions} dimensions of bytes: {_about(magic, right)}")
     size = math.prod(shape)
     if size != len(data) - start:
         fault = "truncated" if size > len(data) - start else "too long"
         sizes = " × ".join(map(str, shape))
         raise BadFile(f"{path} is {fault}: its header says {sizes} = {size} bytes, and it has {len(data) - start}")
     if sha256 not in (None, found := hashlib.sha256(data).hexdigest()):
-        raise BadFile(f"{path} is another file: its SHA-256, unpacked, is {found} and should be {sha256}")
+        raise BadFile(f"{path} is not the expected file: its SHA-256, unpacked, is {found}, not {sha256}")
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
 
 

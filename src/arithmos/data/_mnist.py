@@ -1,6 +1,6 @@
-"""MNIST, the handwritten digits of LeCun, Cortes and Burges: found on this machine, or fetched.
+"""MNIST, the handwritten digits of LeCun, Cortes and Burges: found on this machine, or downloaded.
 
-The files are known by the SHA-256 of what is in them, so it does not matter who packed them, or whether.
+The files are identified by the SHA-256 of their unpacked contents, so any packing will do.
 """
 
 import os
@@ -16,7 +16,7 @@ from ._idx import read_idx
 VARIABLE = "ARITHMOS_DATA"
 
 MNIST_DIGEST = "0a171bd8ae48927ede6000b71abe62ba"
-"""`digest` of the digits that `mnist` gives."""
+"""`digest` of the digits that `mnist` returns."""
 
 MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist",
@@ -27,7 +27,7 @@ MIRRORS = (
 
 @dataclass(frozen=True)
 class File:
-    """One of the four files: its name, its dimensions, and its SHA-256 as mirrors have it and unpacked."""
+    """One of the four files: its name, dimensions, and SHA-256 on the mirrors and unpacked."""
 
     name: str
     dimensions: int
@@ -65,23 +65,23 @@ FILES = {
 NAMES = [file.name for file in FILES.values()]
 
 Watch = Callable[[str, int, int], None]
-"""Told the name of a file, how many bytes of it came, and how many it has."""
+"""Callback that receives a file's name, the bytes downloaded so far and its size."""
 
 
 def mnist(root: str | os.PathLike[str] | None = None, *, verify: bool = True) -> Digits:
-    """The digits of MNIST: 60,000 to train on, 10,000 to test on.
+    """Return the digits of MNIST: 60,000 for training, 10,000 for testing.
 
-    Without a folder given, here or by the variable `ARITHMOS_DATA`, they come from the user's cache, and into that
+    If neither `root` nor the variable `ARITHMOS_DATA` names a folder, they come from the user's cache, which is filled
     from a mirror.
 
     Args:
-        root: folder of the four files under their usual names, each gzipped or not.
-        verify: whether the files must be those of MNIST; without it any digits in the same form will do, and their
+        root: folder with the four files under their usual names, each gzipped or not.
+        verify: whether the files must be those of MNIST; otherwise any digits in the same format will do, and their
             `digest` tells them apart.
 
     Raises:
-        FileNotFoundError: a file is missing, and could not be fetched; the message says what would help.
-        BadFile: a file is damaged, or another one.
+        FileNotFoundError: a file is missing and could not be downloaded; the message says what to do.
+        BadFile: a file is damaged or is not the expected one.
     """
     given = root is not None or bool(os.environ.get(VARIABLE))
     folder = mnist_folder(root) if given else fetch_mnist()
@@ -97,11 +97,11 @@ def mnist(root: str | os.PathLike[str] | None = None, *, verify: bool = True) ->
 
 
 def fetch_mnist(root: str | os.PathLike[str] | None = None, *, watch: Watch | None = None) -> Path:
-    """Fetch what is missing of MNIST, and say in which folder it is.
+    """Download the missing files of MNIST and return their folder.
 
     Args:
-        root: the folder; by default that of `ARITHMOS_DATA`, or else the user's cache.
-        watch: told how each download goes.
+        root: the folder; by default that of `ARITHMOS_DATA`, or the user's cache.
+        watch: callback for the progress of each download.
     """
     folder = mnist_folder(root)
     found = _found(folder)
@@ -112,7 +112,7 @@ def fetch_mnist(root: str | os.PathLike[str] | None = None, *, watch: Watch | No
 
 
 def mnist_folder(root: str | os.PathLike[str] | None = None) -> Path:
-    """Where the files are looked for: the argument, `ARITHMOS_DATA`, the user's cache."""
+    """Return the folder of the files: the argument, `ARITHMOS_DATA` or the user's cache."""
     return Path(root or os.environ.get(VARIABLE) or cache_folder() / "mnist")
 
 
@@ -131,7 +131,7 @@ def _download(file: File, folder: Path, watch: Watch) -> None:
             f"there is no {name} in {folder}, and {error.name}, which would fetch it, is not installed; "
             f"install arithmos[mnist], or {_ways(folder)}"
         ) from error
-    pooch.get_logger().setLevel("WARNING")  # it would say the same as the caller's bar
+    pooch.get_logger().setLevel("WARNING")  # it would repeat the caller's bar
     folder.mkdir(parents=True, exist_ok=True)
     failures = []
     for mirror in MIRRORS:
@@ -142,7 +142,7 @@ def _download(file: File, folder: Path, watch: Watch) -> None:
             return
         except (RequestException, ValueError) as error:
             failures.append(f"{urlsplit(mirror).netloc}: {_reason(error)}")
-        except OSError as error:  # of the disk; pooch has removed what it had of the file
+        except OSError as error:  # of the disk; pooch has removed the partial file
             raise OSError(error.errno, error.strerror, str(folder / name)) from error
     raise FileNotFoundError(f"no mirror gave {name} ({', '.join(failures)}); {_ways(folder)}")
 
@@ -150,20 +150,20 @@ def _download(file: File, folder: Path, watch: Watch) -> None:
 def _ways(folder: Path) -> str:
     return (
         f"put {', '.join(NAMES)}, gzipped or not, into {folder} or into a folder named by {VARIABLE} or by root; "
-        f"where there is a network, `arithmos data mnist` fetches them"
+        f"with a network connection, `arithmos data mnist` fetches them"
     )
 
 
 def _reason(error: Exception) -> str:
-    """In a word or two what requests tells in a paragraph."""
+    """Return in a word or two what requests says in a paragraph."""
     if isinstance(error, ValueError):
-        return "the SHA-256 is another"
+        return "the SHA-256 differs"
     response = getattr(error, "response", None)
     return type(error).__name__ if response is None else f"status {response.status_code}"
 
 
 class _Meter:
-    """Counts what pooch downloads."""
+    """Progress bar for pooch that counts bytes."""
 
     total = 0
 

@@ -9,7 +9,7 @@ from .. import statistics
 from ..judging.cells import Cells, Floats, Judged
 from ..judging.sequences import Place
 from ..statistics import Interval
-from ..statistics.written import percent, scientific
+from ..statistics.formatting import percent, scientific
 from ..tasks import symbol
 from .experiment import Experiment, operation
 from .power import POINTS, POWER

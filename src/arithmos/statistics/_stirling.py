@@ -1,14 +1,14 @@
-"""What is left of lnΓ and ψ beyond their leading terms, without the cancellation of subtracting those.
+"""Remainders of lnΓ and ψ after their leading terms, computed without cancellation.
 
-The likelihoods of the gamma and beta distributions need nothing else: with the leading terms taken out by
-hand they stay exact to rounding for shapes of 1e16 (values equal to eight digits) as for shapes of 1e-3.
+The likelihoods of the gamma and beta distributions need nothing else. With the leading terms removed by hand they are
+exact to rounding for shapes from 1e-3 to 1e16 (values equal to eight digits).
 """
 
 import math
 
 from scipy.special import psi
 
-# From here on the asymptotic series are exact to 1e-16.
+# From here on, the asymptotic series are exact to 1e-16.
 _LARGE = 20.0
 
 

@@ -1,8 +1,8 @@
-r"""Mean of sparsity errors, which lie in [0, ½], by the beta distribution of their doubles.
+r"""Mean of sparsity errors, which lie in [0, ½], by a beta distribution of twice their values.
 
-Two estimators of one sample. `beta_mean` is the one that was meant. `beta_mean_as_released` is what the
-published tables hold: the data were not doubled, so the result is half the mean, unless it fell back to
-Student's t, when it is the mean. On the runs behind five cells of the published table of all models:
+There are two estimators. `beta_mean` is the intended one. `beta_mean_as_released` is the one behind the published
+tables: it did not double the data, so its result is half the mean, except where it fell back to Student's t, whose
+result is the mean. On the runs behind five cells of the published table of all models:
 
     cell          sample mean   beta_mean                        beta_mean_as_released
     +   NAC₊      0.4537        0.4536 [0.4397, 0.4639]          0.2266 [0.2201, 0.2331]
@@ -33,19 +33,19 @@ from .location import student_t
 
 _RELEASED_CLIP = 1e-16
 _RELEASED_SPREAD = 1e-10
-# Below this its numerical second derivative steps by 1e-4, to a negative mean, and gives no standard error.
+# Below this, the released code's numerical second derivative steps to a negative mean and gives no standard error.
 _RELEASED_SMALLEST = math.sqrt(2.0**-52 / 7e-7)
 
 
 def beta_mean(x: ArrayLike, level: float = 0.95) -> Interval:
     """Maximum-likelihood mean of x when 2x has a beta distribution, with its profile-likelihood interval.
 
-    The estimate is near the sample mean when a beta distribution describes the values, and away from it when
-    it does not (solved runs of two kinds); then trust the median.
+    The estimate is near the sample mean if a beta distribution describes the values. If it does not (solved runs of two
+    kinds), the estimate is off; use the median then.
 
-    Equal values have no largest likelihood, and no bounds. Values of 0 or ½, and those beyond ½ that
-    unconstrained weights give, are not of a beta distribution: the sample mean with Student's t then, within
-    [0, ½] if the values are.
+    For equal values the likelihood is unbounded, and the interval has no bounds. Values of 0, of ½, and those beyond ½
+    that unconstrained weights give do not fit a beta distribution: the result is the sample mean with Student's t,
+    within [0, ½] if the values are.
 
     Args:
         x: the values, none negative.
@@ -66,12 +66,12 @@ def beta_mean(x: ArrayLike, level: float = 0.95) -> Interval:
 
 
 def beta_mean_as_released(x: ArrayLike, level: float = 0.95) -> Interval:
-    """Mean and interval of sparsity errors the way the published numbers were made.
+    """Mean and interval of sparsity errors, computed as for the published tables.
 
-    Meant was `beta_mean`; the values, cut to [1e-16, ½ − 1e-16], were not doubled before the fit, but its
-    mean halved after it. Student's t of the values as they are, within [0, ½], when their standard deviation
-    is at most 1e-10, or there are fewer than two, or the fitted half mean is below 1.8e-5, where the released
-    code finds no standard error.
+    `beta_mean` was intended. The values, clipped to [1e-16, ½ − 1e-16], were not doubled before the fit, but the fitted
+    mean was halved. The result is Student's t of the values, within [0, ½], if their standard deviation is at most
+    1e-10, if there are fewer than two, or if the halved mean is below 1.8e-5, where the released code finds no standard
+    error.
 
     Args:
         x: the values, none negative.
@@ -94,7 +94,7 @@ def beta_mean_as_released(x: ArrayLike, level: float = 0.95) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """One mean m with its best v: the profile's log-likelihood and slope there."""
+    """Mean m with its best v: the profile log-likelihood and slope there."""
 
     mean: float
     log_likelihood: float
@@ -102,15 +102,15 @@ class _Point:
 
 
 def _fit(y: NDArray[np.float64], drop: float) -> Interval:
-    """Maximum-likelihood mean of a beta sample, and where 2ℓ has dropped by `drop` on either side."""
-    if y.mean() > 0.5:  # a mean near 1 is 1 minus one that has all its digits
+    """Return the maximum-likelihood mean of a beta sample, bounded where 2ℓ has dropped by `drop`."""
+    if y.mean() > 0.5:  # near 1, 1 − m keeps more digits than m
         mirrored = _fit(1 - y, drop)
         return Interval(1 - mirrored.estimate, 1 - mirrored.high, 1 - mirrored.low)
     mean, gap, gap_rest = float(y.mean()), log_mean_gap(y), log_mean_gap(1 - y)
 
-    @cache  # the search for a root begins at places where the search for its bracket has been
+    @cache  # root finding revisits the points of the bracket search
     def at(eta: float) -> _Point:
-        """The profile at ln(m/(1 − m)) = ln(ȳ/(1 − ȳ)) + eta, which keeps digits where m − ȳ has none."""
+        """Return the profile at ln(m/(1 − m)) = ln(ȳ/(1 − ȳ)) + eta, which keeps digits where m − ȳ has none."""
         growth = 1 + mean * math.expm1(eta)
         m, rest = mean * math.exp(eta) / growth, (1 - mean) / growth
         d = m * gap + rest * gap_rest + m * eta - math.log1p(mean * math.expm1(eta))
@@ -128,7 +128,7 @@ def _fit(y: NDArray[np.float64], drop: float) -> Interval:
             digamma_rest(a) - digamma_rest(b) - gap + gap_rest - eta,
         )
 
-    # The profile has one peak: the log-likelihood is concave in (a, b), and m their ratio.
+    # The profile has one peak: the log-likelihood is concave in (a, b), and m is their ratio.
     step = math.sqrt(2 * (gap + gap_rest) / y.size)
     peak = _outward(lambda eta: at(eta).slope, 0.0, step if at(0.0).slope >= 0 else -step)
     top = at(peak)
@@ -140,7 +140,7 @@ def _fit(y: NDArray[np.float64], drop: float) -> Interval:
 
 
 def _outward(f: Callable[[float], float], start: float, step: float) -> float:
-    """Where f changes sign, going from `start` by doubling steps."""
+    """Return where f changes sign, searching from `start` by doubling steps."""
     sign = math.copysign(1, f(start))
     while sign * f(start + step) > 0:
         start, step = start + step, 2 * step

@@ -1,8 +1,8 @@
 r"""Mean of positive, skewed values such as solved-at steps, by the gamma distribution.
 
-Two estimators of one sample. `gamma_mean` is the maximum-likelihood one. `gamma_mean_as_released` is what the
-published tables hold: an optimizer that left the variance where it started. On the runs behind five cells of
-the published table of all models:
+There are two estimators. `gamma_mean` is the maximum-likelihood one. `gamma_mean_as_released` is the one behind the
+published tables, whose optimizer left the variance at its starting value. On the runs behind five cells of the
+published table of all models:
 
     cell            gamma_mean                     gamma_mean_as_released
     +   NAC₊        3.016e5 [2.657e5, 3.443e5]     4.925e5 [4.476e5, 5.445e5]
@@ -27,7 +27,7 @@ from ._stirling import digamma_rest, log_gamma_rest
 from .interval import Interval, sample, tail
 from .location import student_t
 
-# The released profile looks for better fits on a grid of a fifth of this, and takes a gain of 0.001 for one.
+# The released profile searches a grid of a fifth of this and takes a gain of 0.001 for a better fit.
 _RELEASED_REACH = math.sqrt(float(special.chdtri(2, 0.005)))
 _RELEASED_GAIN = 1e-3
 _RELEASED_SPREAD = 1e-5
@@ -41,7 +41,8 @@ def gamma_mean(x: ArrayLike, level: float = 0.95) -> Interval:
     φ(k) = ln k − ψ(k), and there the log-likelihood of a value is h(k) = −S(k) − k φ(k): both bounds share
     the one shape at which h has dropped enough, and differ in the sign of u.
 
-    Equal values have no largest likelihood, and no bounds. A zero has none at all: Student's t then, from 0.
+    For equal values the likelihood is unbounded, and the interval has no bounds. With a zero among the values the
+    result is Student's t, bounded below by 0.
 
     Args:
         x: the values, none negative.
@@ -70,13 +71,13 @@ def gamma_mean(x: ArrayLike, level: float = 0.95) -> Interval:
 
 
 def gamma_mean_as_released(x: ArrayLike, level: float = 0.95) -> Interval:
-    """Mean and interval of a gamma sample the way the published numbers were made.
+    """Mean and interval of a gamma sample, computed as for the published tables.
 
-    Meant was `gamma_mean`. In fact the variance stays at its start, the sample variance s², and μ moves only
-    when the profile meets a better point, from which all starts again: from the sample mean, by steps of
-    0.65 (−∂²ℓ/∂μ²)^−½ until no point of that grid is better by 0.001 in 2ℓ. The interval is
-    the profile's at fixed s², relative to the point reached. Standard deviation at most 1e-5, or fewer than
-    two values: Student's t, from 0.
+    `gamma_mean` was intended. In fact the variance stays at its starting value, the sample variance s², and μ moves
+    only when the profile meets a better point, from which it starts again: from the sample mean, by steps of 0.65
+    (−∂²ℓ/∂μ²)^−½, until no point of that grid is better by 0.001 in 2ℓ. The interval is that of the profile at fixed
+    s², relative to the last point. With a standard deviation of at most 1e-5 or fewer than two values, the result is
+    Student's t, bounded below by 0.
 
     Args:
         x: the values, none negative.
@@ -103,7 +104,7 @@ def gamma_mean_as_released(x: ArrayLike, level: float = 0.95) -> Interval:
     mu: float | None = mean
     while mu is not None:
         reached = mu
-        # Positive at the sample mean; where it is not, the released code stops. We keep the last step.
+        # Positive at the sample mean; elsewhere it may not be, and the released code stops. Keep the last step.
         if (bend := curvature(reached)) > 0:
             step = _RELEASED_REACH / 5 / math.sqrt(bend)
         mu = _better(deviance, reached, step)
@@ -121,7 +122,7 @@ def gamma_mean_as_released(x: ArrayLike, level: float = 0.95) -> Interval:
 
 
 def _better(deviance: Callable[[float], float], start: float, step: float) -> float | None:
-    """First point that gains enough on the grid the profile walks around `start`, or None."""
+    """Return the first point that gains enough on the profile's grid around `start`, or None."""
     floor = deviance(start)
     for direction in (-1, 1):
         for i in range(1, 100):
@@ -137,12 +138,12 @@ def _better(deviance: Callable[[float], float], start: float, step: float) -> fl
 
 
 def nearly_equal(x: NDArray[np.float64]) -> bool:
-    """Whether the values differ by rounding at most."""
+    """Return whether the values differ by rounding at most."""
     return bool(x.max() - x.min() <= 1e-12 * x.max())
 
 
 def log_mean_gap(x: NDArray[np.float64]) -> float:
-    """Logarithm of the mean minus mean of the logarithms, with its digits also for nearly equal values."""
+    """Return the logarithm of the mean minus the mean of the logarithms, accurate for nearly equal values too."""
     mean = x.mean()
     deviation = (x - mean) / mean
     deviation -= deviation.mean()
@@ -153,13 +154,13 @@ def log_mean_gap(x: NDArray[np.float64]) -> float:
 
 
 def _profile(log_shape: float) -> float:
-    """h(k) = −S(k) − k φ(k), the log-likelihood of one value at its best shape k."""
+    """Return h(k) = −S(k) − k φ(k), the log-likelihood of one value at its best shape k."""
     k = math.exp(log_shape)
     return -log_gamma_rest(k) - k * digamma_rest(k)
 
 
 def _expm2(u: float) -> float:
-    """eᵘ − 1 − u."""
+    """Return eᵘ − 1 − u."""
     if abs(u) > 0.01:
         return math.expm1(u) - u
     return u * u / 2 * (1 + u / 3 * (1 + u / 4 * (1 + u / 5 * (1 + u / 6))))

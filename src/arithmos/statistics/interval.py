@@ -1,4 +1,4 @@
-"""An estimate with its interval, and the checks every statistic makes of its arguments."""
+"""Estimates with intervals, and checks of the arguments of statistics."""
 
 import math
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate and the interval around it; NaN stands for what the data cannot tell.
+    """Estimate with an interval; NaN marks what the data cannot tell.
 
-    Nothing was observed: no estimate, no bounds, `Interval(nan)`. One observation: an estimate without
-    bounds, `Interval(estimate)`.
+    Without observations there is neither estimate nor bounds: `Interval(nan)`. With one observation there is an
+    estimate without bounds: `Interval(estimate)`.
 
     Args:
-        estimate: the value shown; NaN when there is none.
-        low, high: the bounds; both NaN when there is no interval.
+        estimate: the estimate, or NaN.
+        low, high: the bounds, or NaN for both.
 
     Example:
         >>> 0.5 in Interval(0.4, 0.3, 0.6)
@@ -37,12 +37,12 @@ class Interval:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show."""
+        """Whether there is no estimate."""
         return math.isnan(self.estimate)
 
     @property
     def has_bounds(self) -> bool:
-        """Whether there is an interval to show."""
+        """Whether there are bounds."""
         return not math.isnan(self.low)
 
     def __contains__(self, value: float) -> bool:
@@ -50,7 +50,7 @@ class Interval:
 
 
 def sample(x: ArrayLike, name: str = "x") -> NDArray[np.float64]:
-    """`x` as a 1-D float64 array, or a ValueError that says why it is not a sample."""
+    """Return `x` as a 1-D float64 array, or raise a ValueError if it is not a sample."""
     values = np.asarray(x, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(f"{name} must have one axis, got shape {values.shape}")
@@ -61,7 +61,7 @@ def sample(x: ArrayLike, name: str = "x") -> NDArray[np.float64]:
 
 
 def tail(level: float) -> float:
-    """Probability left out on each side by an interval of this confidence level."""
+    """Return the probability that an interval of this confidence level leaves out on each side."""
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level}")
     return (1 - level) / 2

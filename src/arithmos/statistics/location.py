@@ -1,4 +1,4 @@
-"""Means and medians that assume little: Student's t, and order statistics."""
+"""Means and medians with few assumptions: Student's t and order statistics."""
 
 import math
 
@@ -14,7 +14,7 @@ def student_t(x: ArrayLike, level: float = 0.95, low: float = -math.inf, high: f
     """Sample mean ± t·s/√n, its bounds kept within [low, high].
 
     Args:
-        x: the values, any number of them; none gives no estimate, one gives no bounds.
+        x: the values; without any there is no estimate, with one there are no bounds.
         level: confidence level.
         low, high: the range the mean is known to lie in.
 
@@ -34,9 +34,9 @@ def upper_mean(x: ArrayLike, level: float = 0.99, freedom: int | None = None) ->
     """One-sided upper bound of a mean by Student's t: x̄ + t·s/√n, t the quantile at `level`.
 
     Args:
-        x: the values; fewer than two give no bound, NaN.
+        x: the values; NaN with fewer than two.
         level: confidence that the mean lies below.
-        freedom: degrees of freedom of t; n − 1, which is right, unless told.
+        freedom: degrees of freedom of t; by default n − 1, the correct number.
 
     Example:
         >>> round(upper_mean([1.0, 2.0, 3.0]), 3), round(upper_mean([1.0, 2.0, 3.0], freedom=8), 3)
@@ -55,8 +55,8 @@ def upper_mean(x: ArrayLike, level: float = 0.99, freedom: int | None = None) ->
 def median(x: ArrayLike, level: float = 0.95) -> Interval:
     """Sample median with the distribution-free interval between two order statistics.
 
-    x₍ᵣ₎ to x₍ₙ₊₁₋ᵣ₎ with the largest r for which P(Binomial(n, ½) < r) ≤ (1 − level)/2: at least `level`
-    whatever the distribution. Too few values (below six at 95 %) have no such r, and no bounds.
+    The interval is x₍ᵣ₎ to x₍ₙ₊₁₋ᵣ₎ with the largest r for which P(Binomial(n, ½) < r) ≤ (1 − level)/2. It covers with
+    at least `level` for any distribution. With too few values (below six at 95 %) there is no such r and no bounds.
 
     Args:
         x: the values.
@@ -76,13 +76,13 @@ def median(x: ArrayLike, level: float = 0.95) -> Interval:
 def median_prediction(x: ArrayLike, n: int, level: float = 0.95) -> Interval:
     """Sample median with the distribution-free interval for the median of `n` further values.
 
-    To compare with a median of which nothing but its number of values is known. Of n further values the
-    number below x₍ᵣ₎ is beta-binomial(n, r, |x| + 1 − r); bounds x₍ᵣ₎ and its mirror image with the largest r
-    for which the new median falls below with probability at most (1 − level)/2.
+    Use it to compare with a median of which only the number of values is known. Of n further values, the number below
+    x₍ᵣ₎ is beta-binomial(n, r, |x| + 1 − r). The bounds are x₍ᵣ₎ and its mirror image, with the largest r for which the
+    new median falls below with probability at most (1 − level)/2.
 
     Args:
-        x: the values at hand.
-        n: how many further values the other median is of.
+        x: the observed values.
+        n: number of further values.
         level: probability that the other median lies within the bounds.
 
     Example:
@@ -100,6 +100,6 @@ def median_prediction(x: ArrayLike, n: int, level: float = 0.95) -> Interval:
 
 
 def _between(ordered: np.ndarray[tuple[int], np.dtype[np.float64]], r: int) -> Interval:
-    """Median of an ordered sample, bounded by its r-th values from either end (r = 0: no bounds)."""
+    """Return the median of an ordered sample, bounded by the r-th values from either end (none for r = 0)."""
     estimate = float(np.median(ordered))
     return Interval(estimate, float(ordered[r - 1]), float(ordered[-r])) if r else Interval(estimate)

@@ -1,4 +1,4 @@
-"""Many tests at once."""
+"""Multiple testing."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -7,13 +7,13 @@ from .interval import sample
 
 
 def benjamini_hochberg(p: ArrayLike, rate: float = 0.05) -> NDArray[np.bool_]:
-    """Which hypotheses Benjamini and Hochberg's step-up procedure rejects.
+    """Reject hypotheses by Benjamini and Hochberg's step-up procedure; returns a mask.
 
-    Those with a p-value up to the largest p₍ᵢ₎ ≤ i·rate/m: among them, false ones are at most `rate` on
-    average, for independent tests.
+    It rejects p-values up to the largest p₍ᵢ₎ ≤ i·rate/m. For independent tests, the expected share of false rejections
+    is at most `rate`.
 
     Args:
-        p: one p-value a hypothesis.
+        p: one p-value per hypothesis.
         rate: false discovery rate.
 
     Example:

@@ -1,7 +1,7 @@
-"""Could a test have failed? How likely each test is to find a difference, given the values at hand.
+"""Power: the chance that a test finds a difference, given the observed values.
 
-Our values are fixed. What is random is the number that would have been printed if its runs had differed from ours by so
-much. Differences count in both directions, and the power is that of the direction in which it is smaller.
+Our values are fixed. The random quantity is the number that would have been printed if its runs had differed from ours
+by a given amount. Differences count in both directions, and the power is the smaller of the two.
 """
 
 import math
@@ -19,16 +19,16 @@ Floats = NDArray[np.float64]
 
 
 def fisher_power(k: int, n: int, trials: int, difference: float, level: float) -> float:
-    """Chance that Fisher's exact test finds a rate that differs from k/n by `difference`, over so many trials.
+    """Chance that Fisher's exact test finds a rate that differs from k/n by `difference`.
 
-    Exact: the sum of the binomial probabilities of all counts whose p-value is at most `level`. A direction in which
-    the other rate would be below 0 or above 1 does not count; if that is both, the other rate is the farther end.
+    It is exact: the sum of the binomial probabilities of all counts with a p-value of at most `level`. A direction in
+    which the other rate would leave [0, 1] does not count; if both would, the other rate is the farther end.
 
     Args:
-        k, n: successes and trials at hand.
+        k, n: observed successes and trials.
         trials: trials of the other rate.
-        difference: how far the other rate is from k/n.
-        level: largest p-value that is a finding.
+        difference: distance of the other rate from k/n.
+        level: significance level.
 
     Example:
         >>> round(fisher_power(100, 100, 100, 0.1, 0.05), 3), round(fisher_power(8, 10, 10, 0.5, 0.05), 3)
@@ -47,13 +47,13 @@ def _binomial(k: NDArray[np.intp], n: int, rate: float) -> Floats:
 
 
 def prediction_finds(predicted: ArrayLike, numbers: Floats, level: float, error: float = 0.0) -> NDArray[np.bool_]:
-    """Which of some numbers have a `prediction_p` of at most `level`.
+    """Mark the numbers whose `prediction_p` is at most `level`.
 
     Args:
-        predicted: the number that each unseen sample gives, if nothing differs.
+        predicted: the number that each unseen sample gives if nothing differs.
         numbers: numbers that might be printed if something does.
-        level: largest p-value that is a finding.
-        error: how far each of them may be from the true one.
+        level: significance level.
+        error: largest error of each number.
 
     Example:
         >>> prediction_finds(range(99), np.array([-5.0, 50.0, 200.0]), 0.05)
@@ -68,12 +68,12 @@ def prediction_finds(predicted: ArrayLike, numbers: Floats, level: float, error:
 
 
 def smallest_found(power: Callable[[float], float], differences: Sequence[float], chance: float) -> float:
-    """The first of some growing differences that is found with this chance at least; NaN if none is.
+    """Return the first of some increasing differences that is found with at least this chance, or NaN.
 
     Args:
-        power: chance that a difference is found; it grows with the difference.
-        differences: the differences to look at.
-        chance: chance that is enough.
+        power: chance that a difference is found; increasing.
+        differences: differences to try.
+        chance: required power.
 
     Example:
         >>> smallest_found(lambda difference: difference**2, [0.5, 0.8, 0.9, 1.0], 0.8)

@@ -1,8 +1,8 @@
-"""Is a printed number what our values would lead one to expect? Tests against numbers whose own values are not known.
+"""Tests of a printed number, whose own values are unknown, against the observed values.
 
-All rest on one assumption, that both sets of values come from one distribution, whatever it is. Then, of N values at
-hand and n unseen ones, every interleaving is as likely as any other: an unseen value falls into each of the N + 1 gaps
-between ours with equal chance, the first and the last gap included, and those that follow pile up as in Pólya's urn.
+All rest on one assumption: both sets of values come from the same distribution, whatever it is. Then every interleaving
+of N observed and n unseen values is equally likely: an unseen value falls into each of the N + 1 gaps between the
+observed ones with equal chance, the first and the last gap included, and later ones accumulate as in Pólya's urn.
 """
 
 import math
@@ -16,7 +16,7 @@ from scipy import special
 from .interval import sample
 
 DRAWS = 2500
-"""Unseen samples that are drawn: enough for a p-value of 0.0008."""
+"""Number of unseen samples to draw: enough for a p-value of 0.0008."""
 
 _NEWTON_STEPS = 30
 
@@ -29,10 +29,10 @@ def median_p(x: ArrayLike, printed: float, n: int, error: float = 0.0) -> float:
     It is 2α for the smallest α at which `printed` leaves the interval of `median_prediction` of level 1 − 2α.
 
     Args:
-        x: the values at hand.
+        x: the observed values.
         printed: the median of the unseen values.
-        n: how many there were.
-        error: how far the printed number may be from the true one.
+        n: number of unseen values.
+        error: largest error of the printed number.
 
     Example:
         >>> round(median_p(range(1, 101), 35, 100), 3), median_p(range(1, 101), 35, 100, error=20)
@@ -42,7 +42,7 @@ def median_p(x: ArrayLike, printed: float, n: int, error: float = 0.0) -> float:
 
 
 def median_ps(x: ArrayLike, printed: Floats, n: int, error: float = 0.0) -> Floats:
-    """`median_p` of many numbers at once."""
+    """Return `median_p` of many numbers at once."""
     x = np.sort(sample(x))
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
@@ -50,20 +50,20 @@ def median_ps(x: ArrayLike, printed: Floats, n: int, error: float = 0.0) -> Floa
         return np.full(printed.shape, math.nan)
     r = np.arange(1, x.size + 1)
     beyond = np.append(scipy.stats.betabinom.sf((n + 1) // 2 - 1, n, r, x.size + 1 - r), 1.0)
-    below = beyond[np.searchsorted(x, printed + error, side="right")]  # of ours, those surely not above it
+    below = beyond[np.searchsorted(x, printed + error, side="right")]  # observed values that are surely not above it
     above = beyond[x.size - np.searchsorted(x, printed - error, side="left")]
     smaller: Floats = np.minimum(1.0, 2 * np.minimum(below, above))
     return smaller
 
 
 def unseen(x: ArrayLike, n: int, low: float, high: float, seed: int = 0) -> Floats:
-    """Samples of n unseen values, `[DRAWS, n]`: each uniform within the gap of ours that it falls into.
+    """Draw samples of n unseen values, `[DRAWS, n]`, each value uniform within its gap between observed ones.
 
     Args:
-        x: the values at hand.
-        n: how many values an unseen sample has.
-        low, high: where the first gap begins and the last one ends, unless values of ours lie beyond.
-        seed: one seed gives one set of samples.
+        x: the observed values.
+        n: size of an unseen sample.
+        low, high: start of the first gap and end of the last, unless observed values lie beyond.
+        seed: the same seed gives the same samples.
     """
     x = np.sort(sample(x))
     if not x.size or n < 1:
@@ -78,7 +78,7 @@ def unseen(x: ArrayLike, n: int, low: float, high: float, seed: int = 0) -> Floa
 
 @lru_cache(maxsize=64)
 def _urn(gaps: int, n: int, seed: int) -> NDArray[np.intp]:
-    """Gaps that n values fall into, one after the other, `[DRAWS, n]`: a gap anew, or that of a value before."""
+    """Draw the gaps that n values fall into, `[DRAWS, n]`: a random gap, or that of an earlier value."""
     rng, rows = np.random.default_rng(seed), np.arange(DRAWS)
     picked = np.empty((DRAWS, n), np.intp)
     for j in range(n):
@@ -88,12 +88,12 @@ def _urn(gaps: int, n: int, seed: int) -> NDArray[np.intp]:
 
 
 def prediction_p(predicted: ArrayLike, printed: float, error: float = 0.0) -> float:
-    """Two-sided p-value of a printed number among those of unseen samples.
+    """Two-sided p-value of a printed number among the numbers of unseen samples.
 
     Args:
         predicted: the number that each unseen sample gives.
-        printed: the number.
-        error: how far it may be from the true one.
+        printed: the printed number.
+        error: largest error of the printed number.
 
     Example:
         >>> prediction_p(range(99), 10)
@@ -108,11 +108,11 @@ def prediction_p(predicted: ArrayLike, printed: float, error: float = 0.0) -> fl
 def fixed_variance_mean(x: Floats) -> Floats:
     """Mean of a gamma distribution whose variance is the sample variance, by maximum likelihood along the last axis.
 
-    What `gamma_mean_as_released` comes near to by steps, for many samples at once. With k = μ²/s² it is the root in μ
-    of 2 (ln k − ψ(k) + mean ln x − ln μ) − x̄/μ + 1.
+    This is what `gamma_mean_as_released` approaches by steps, for many samples at once. With k = μ²/s² it is the root
+    in μ of 2 (ln k − ψ(k) + mean ln x − ln μ) − x̄/μ + 1.
 
     Args:
-        x: samples of two positive values at least.
+        x: samples of at least two positive values.
     """
     mean, variance, log = x.mean(axis=-1), x.var(axis=-1, ddof=1), np.log(x).mean(axis=-1)
     variance = np.maximum(variance, 1e-12 * mean**2)  # equal values: the mean itself
@@ -121,7 +121,7 @@ def fixed_variance_mean(x: Floats) -> Floats:
         k = np.exp(2 * t) / variance
         ratio = mean * np.exp(-t)
         value = 2 * (np.log(k) - special.psi(k) + log - t) - ratio + 1
-        slope = ratio - 2 - 2 / k * (1 + 1 / (1 + 3 * k))  # within 5 %, and many times as fast as with ψ′
+        slope = ratio - 2 - 2 / k * (1 + 1 / (1 + 3 * k))  # within 5 %, and much faster than with ψ′
         step = np.clip(-value / np.minimum(slope, -0.5), -0.5, 0.5)
         t = t + step
         if np.abs(step).max(initial=0.0) < 1e-6:
@@ -131,16 +131,16 @@ def fixed_variance_mean(x: Floats) -> Floats:
 
 
 def latest(mean: float, half_width: float, n: int) -> float:
-    """The largest value that can be behind a mean and its interval by `gamma_mean_as_released`.
+    """Upper bound of the values behind a mean and its interval by `gamma_mean_as_released`.
 
-    Of n values none is more than s√n away from their mean, and the interval tells s: it reaches 1.96 μ/√n · c to either
-    side, where c is between 0.7 and 1 times s/μ while that is small, and goes to ½ as it grows. From c = 0.45 on
-    nothing is known.
+    None of n values is more than s√n away from their mean, and the interval determines s: it reaches 1.96 μ/√n · c to
+    either side, where c is between 0.7 and 1 times s/μ while that is small, and tends to ½ as it grows. From c = 0.45
+    on there is no bound.
 
     Args:
         mean: the printed mean.
         half_width: half the width of its 95 % interval; NaN if there is none.
-        n: how many values there were.
+        n: number of values.
     """
     c = half_width * math.sqrt(n) / (1.96 * mean)
     return mean * (1 + c / 0.7 * math.sqrt(n)) if c < 0.45 else math.inf

@@ -1,4 +1,4 @@
-"""Which of two samples tends to be larger, by ranks alone."""
+"""Wilcoxon's rank-sum test: which of two samples tends to be larger."""
 
 import math
 from collections.abc import Iterable
@@ -11,23 +11,22 @@ from scipy import special
 from .interval import sample
 
 Stratum = tuple[NDArray[np.float64], int]
-"""Ranks of a pair of samples, those of y last, and how many these are."""
+"""Ranks of a pair of samples, those of y last, and the size of y."""
 
 FEW = 50
-"""Values of a pair up to which p is counted and not approximated."""
+"""Largest pair for which p is exact and not approximated."""
 
 
 def rank_sum(pairs: Iterable[tuple[ArrayLike, ArrayLike]]) -> tuple[float, float]:
-    """How often a value of x is below one of y, and the one-sided p-value that it is no more often than not.
+    """Share of value pairs in which x is below y, and the one-sided p-value of that share being at most one half.
 
-    Wilcoxon's rank-sum test over one or several pairs of samples (x, y): the sum of Mann and Whitney's U over the pairs
-    against what it is if each pair has one distribution, equal values counted half. Where no pair has more than 50
-    values, p is the share of all ways to deal them out that give as much; otherwise that of the normal distribution
-    with the same mean and variance. Pairs with an empty sample tell nothing; without any other the share is NaN, and p
-    is 1.
+    This is Wilcoxon's rank-sum test over one or several pairs of samples (x, y): the sum of Mann and Whitney's U over
+    the pairs, compared with its distribution if both samples of each pair have the same one; ties count half. If no
+    pair has more than 50 values, p is exact; otherwise it is that of the normal distribution with the same mean and
+    variance. Pairs with an empty sample are ignored; if no others are left, the share is NaN and p is 1.
 
     Args:
-        pairs: samples x and y of the same conditions, one pair for each condition.
+        pairs: samples x and y of the same conditions, one pair per condition.
 
     Example:
         >>> share, p = rank_sum([([1, 2, 3, 4, 5], [6, 7, 8, 9, 10])])
@@ -46,11 +45,11 @@ def rank_sum(pairs: Iterable[tuple[ArrayLike, ArrayLike]]) -> tuple[float, float
 
 
 def _counted(strata: list[Stratum], total: float) -> float:
-    """Share of all ways to deal ranks out in which those of y add up to a total or more."""
+    """Return the share of all assignments of ranks in which those of y add up to `total` or more."""
     chances = np.ones(1)
     for ranks, n in strata:
-        doubled = np.rint(2 * ranks).astype(int)  # of equal values they are halves
-        ways = np.zeros((n + 1, doubled.sum() + 1))  # to choose so many of them with such a sum
+        doubled = np.rint(2 * ranks).astype(int)  # ties have half ranks
+        ways = np.zeros((n + 1, doubled.sum() + 1))  # number of choices by count and sum
         ways[0, 0] = 1
         for value in doubled:
             ways[1:, value:] += ways[:-1, :-value]
@@ -59,7 +58,7 @@ def _counted(strata: list[Stratum], total: float) -> float:
 
 
 def _approximated(strata: list[Stratum], total: float) -> float:
-    """The same, as if their sum were normally distributed."""
+    """Return the same share under a normal approximation."""
     mean = sum(n * (ranks.size + 1) / 2 for ranks, n in strata)
     variance = sum((ranks.size - n) * n * float(ranks.var(ddof=1)) / ranks.size for ranks, n in strata)
     return float(special.ndtr((mean - total) / math.sqrt(variance))) if variance else 0.5

@@ -19,11 +19,11 @@ def _check_counts(k: int, n: int, names: str) -> None:
 def wilson(k: int, n: int, level: float = 0.95) -> Interval:
     """Rate k/n with Wilson's score interval, without continuity correction.
 
-    The rates p not rejected by the score test: |k/n − p| ≤ z √(p(1 − p)/n).
+    The interval holds the rates p that the score test does not reject: |k/n − p| ≤ z √(p(1 − p)/n).
 
     Args:
         k: successes.
-        n: trials; with none there is nothing to show.
+        n: trials; without any there is no estimate.
         level: confidence level.
 
     Example:
@@ -37,19 +37,19 @@ def wilson(k: int, n: int, level: float = 0.95) -> Interval:
     rate = k / n
     center = (k + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * math.sqrt(k * (n - k) / n + z * z / 4)
-    # At the ends the exact bound is the end itself, which rounding would miss by 1e-17.
+    # At the ends the bound is exactly 0 or 1, which rounding would miss by 1e-17.
     return Interval(rate, 0.0 if k == 0 else center - half, 1.0 if k == n else center + half)
 
 
 def rate_difference(k1: int, n1: int, k2: int, n2: int, level: float = 0.95) -> Interval:
-    """Difference k1/n1 − k2/n2 with Newcombe's interval, made of the two Wilson intervals.
+    """Difference k1/n1 − k2/n2 with Newcombe's interval, built from the two Wilson intervals.
 
-    d − √((p₁ − l₁)² + (u₂ − p₂)²) to d + √((u₁ − p₁)² + (p₂ − l₂)²), the independent errors of the two
-    rates added as variances are. Nothing to show when either rate has no trials.
+    It is d − √((p₁ − l₁)² + (u₂ − p₂)²) to d + √((u₁ − p₁)² + (p₂ − l₂)²), the independent errors of the two rates
+    added as variances are. If either rate has no trials, there is no estimate.
 
     Args:
-        k1, n1: successes and trials of the first.
-        k2, n2: successes and trials of the second.
+        k1, n1: successes and trials of the first rate.
+        k2, n2: successes and trials of the second rate.
         level: confidence level.
 
     Example:
@@ -68,11 +68,11 @@ def rate_difference(k1: int, n1: int, k2: int, n2: int, level: float = 0.95) -> 
 
 
 def fisher_exact(k1: int, n1: int, k2: int, n2: int) -> float:
-    """Two-sided p-value of Fisher's exact test that k1 of n1 and k2 of n2 have one rate.
+    """Two-sided p-value of Fisher's exact test that k1 of n1 and k2 of n2 have the same rate.
 
     Args:
-        k1, n1: successes and trials of the first.
-        k2, n2: successes and trials of the second.
+        k1, n1: successes and trials of the first rate.
+        k2, n2: successes and trials of the second rate.
 
     Example:
         >>> round(fisher_exact(98, 100, 31, 100), 3)
@@ -85,7 +85,7 @@ def fisher_exact(k1: int, n1: int, k2: int, n2: int) -> float:
 
 @lru_cache(maxsize=512)
 def fisher_ps(k: int, n: int, trials: int) -> NDArray[np.float64]:
-    """Two-sided p-values of Fisher's exact test of k of n against each count of so many trials.
+    """Two-sided p-values of Fisher's exact test of k of n against every possible count of `trials`.
 
     Args:
         k, n: successes and trials.
@@ -96,7 +96,7 @@ def fisher_ps(k: int, n: int, trials: int) -> NDArray[np.float64]:
         array([0.1, 0.4, 1. , 1. ])
     """
     _check_counts(k, n, "k and n")
-    ours = np.arange(n + 1)[None, :]  # ways to deal out the successes of both
+    ours = np.arange(n + 1)[None, :]  # ways to divide the successes of both
     theirs = k + np.arange(trials + 1)[:, None] - ours
     possible = (theirs >= 0) & (theirs <= trials)
     theirs = np.where(possible, theirs, 0)

@@ -1,4 +1,4 @@
-"""Intervals by resampling, every one of them a function of its generator."""
+"""Intervals by resampling, each determined by its generator."""
 
 import math
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .interval import Interval, sample, tail
 
-# Values drawn at a time: 8 MiB of indices.
+# Values drawn at once: 8 MiB of indices.
 _CHUNK = 1 << 20
 
 
@@ -20,14 +20,14 @@ def bootstrap(
     level: float = 0.95,
     resamples: int = 2000,
 ) -> Interval:
-    """A statistic of x with the percentile interval of its values over resamples of x.
+    """Statistic of x with the percentile interval of its values over resamples of x.
 
     Args:
-        x: the values; none gives no estimate, one gives no bounds.
-        statistic: called as `statistic(values, axis=-1)`, as `np.mean` and `np.median` are.
-        rng: the generator; one seed gives one interval.
+        x: the values; without any there is no estimate, with one there are no bounds.
+        statistic: a function called as `statistic(values, axis=-1)`, such as `np.mean`.
+        rng: the generator; the same seed gives the same interval.
         level: confidence level.
-        resamples: how many to draw.
+        resamples: number of resamples.
 
     Example:
         >>> bootstrap([1.0, 2.0, 4.0], np.mean, rng=np.random.default_rng(0))
@@ -58,10 +58,10 @@ def median_difference(
     """Difference median(x) − median(y) of independent samples with its bootstrap percentile interval.
 
     Args:
-        x, y: the values; without any in one there is no estimate, with one in either no bounds.
-        rng: the generator; one seed gives one interval.
+        x, y: the values; if either is empty there is no estimate, if either has one value there are no bounds.
+        rng: the generator; the same seed gives the same interval.
         level: confidence level.
-        resamples: how many to draw.
+        resamples: number of resamples.
 
     Example:
         >>> median_difference([5.0, 6.0, 7.0], [1.0, 2.0, 3.0], rng=np.random.default_rng(0))
@@ -79,10 +79,10 @@ def median_difference(
 
 
 def _resampled_medians(ordered: NDArray[np.float64], resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Medians of resamples of an ordered sample, without drawing the resamples.
+    """Draw medians of resamples of an ordered sample, without drawing the resamples.
 
-    A resample of n is xₘ with m = ⌊nU⌋ for n uniform U, and its order statistics are those of the U. The
-    middle one is beta-distributed; of an even n, the next is the least of the n/2 uniforms above it.
+    A resample of n is xₘ with m = ⌊nU⌋ for n uniform U, and its order statistics are those of the U. The middle one is
+    beta-distributed; for an even n, the next is the least of the n/2 uniforms above it.
     """
     n = ordered.size
     lower = rng.beta((n + 1) // 2, n // 2 + 1, resamples)

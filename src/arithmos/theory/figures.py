@@ -1,4 +1,4 @@
-"""What the two figures without training draw (Madsen & Johansen 2020): loss curvature, expectation error."""
+"""Data of the two figures that need no training (Madsen & Johansen 2020): loss curvature and expectation error."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,17 +10,17 @@ _NODES, _SHARES = np.polynomial.legendre.leggauss(40)
 
 
 def loss_surface(w1: ArrayLike, w2: ArrayLike, epsilon: float) -> NDArray[np.float64]:
-    r"""Squared error of a NAC₊ → NAC• network with one free weight a layer, at x = (1, 1.2, 1.8, 2).
+    r"""Squared error of a NAC₊ → NAC• network with one free weight per layer, at x = (1, 1.2, 1.8, 2).
 
     The target is :math:`(x_1 + x_2)(x_1 + x_2 + x_3 + x_4) = 13.2`, the layers are
     :math:`W_1 = [[w_1, w_1, 0, 0], [w_1, w_1, w_1, w_1]]` and :math:`W_2 = [w_2, w_2]`, so
 
     .. math:: L = \bigl((|2.2\,w_1| + \epsilon)^{w_2} (|6\,w_1| + \epsilon)^{w_2} - 13.2\bigr)^2
 
-    The paper's caption calls it RMS; it is the squared error, which the figure cuts at 500.
+    The paper's caption calls it RMS; it is the squared error, which the figure clips at 500.
 
     Shape:
-        w1 and w2 broadcast against each other, and so is the result.
+        w1 and w2 broadcast against each other.
 
     >>> loss_surface([0.0, 1.0], 0.0, epsilon=0.1)
     array([148.84, 148.84])
@@ -35,13 +35,13 @@ def loss_surface(w1: ArrayLike, w2: ArrayLike, epsilon: float) -> NDArray[np.flo
 def nac_mul_expectation_error(
     r_w: float, r_z: float, rng: np.random.Generator, *, draws: int = 100_000, epsilon: float = 1e-8
 ) -> float:
-    r"""How far the expansion of E[z] for NAC• lies above its sampled value, for one input.
+    r"""Difference between the expansion of E[z] for NAC• and its sampled value, for one input.
 
     .. math:: 1 + \tfrac12 Var[w] \log(E[x] + \epsilon)^2 - \overline{(x + \epsilon)^w},
         \qquad w \sim U[-r_w, r_w],\; x \sim U[0, r_z]
 
-    The paper says that its arithmetic data are so distributed; they are U[1, 2], with weights tanh·σ of
-    uniforms. ε is the figure's, a tenth of training's.
+    The paper says that its arithmetic data have this distribution; they are U[1, 2], with weights tanh·σ of uniforms. ε
+    is that of the figure, a tenth of that in training.
     """
     _checks.positive("epsilon", epsilon)
     _checks.whole("draws", draws, 1)
@@ -51,15 +51,15 @@ def nac_mul_expectation_error(
 
 
 def nac_mul_expectation_error_limit(r_w: ArrayLike, r_z: ArrayLike, *, epsilon: float = 1e-8) -> NDArray[np.float64]:
-    r"""What `nac_mul_expectation_error` tends to with ever more draws.
+    r"""Limit of `nac_mul_expectation_error` for many draws.
 
     .. math:: 1 + \tfrac{r_w^2}{6} \log(\tfrac{r_z}2 + \epsilon)^2
         - E_w\biggl[\frac{(r_z + \epsilon)^{w+1} - \epsilon^{w+1}}{(w + 1)\,r_z}\biggr]
 
-    with the mean over w by quadrature.
+    The mean over w is computed by quadrature.
 
     Shape:
-        r_w, below 1, and r_z broadcast against each other, and so is the result.
+        r_w, below 1, and r_z broadcast against each other.
 
     >>> nac_mul_expectation_error_limit([0.1, 0.496], 1.0).round(4)
     array([-0.0026, -0.077 ])

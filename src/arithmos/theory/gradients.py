@@ -1,7 +1,7 @@
-r"""The units' gradients in closed form (Madsen & Johansen 2020, appendix A).
+r"""Gradients of the units in closed form (Madsen & Johansen 2020, appendix A).
 
-Each function takes what its forward pass takes and the loss's gradient by the output, and returns the loss's
-gradients by the arguments, those of weights summed over the batch: what autograd computes, written out.
+Each function takes the arguments of its forward pass and the gradient of the loss with respect to the output. It
+returns the gradients with respect to the arguments, those of weights summed over the batch, as autograd does.
 """
 
 import torch
@@ -13,7 +13,7 @@ from .._typing import Float
 def nac_weight_gradient(
     w_hat: Float[Tensor, "o i"], m_hat: Float[Tensor, "o i"], weight_gradient: Float[Tensor, "o i"]
 ) -> tuple[Float[Tensor, "o i"], Float[Tensor, "o i"]]:
-    r"""Gradients by Ŵ and M̂ of :math:`W = \tanh(\hat W)\,\sigma(\hat M)`.
+    r"""Gradients with respect to Ŵ and M̂ of :math:`W = \tanh(\hat W)\,\sigma(\hat M)`.
 
     .. math:: \frac{\partial L}{\partial \hat W}
         = \frac{\partial L}{\partial W} (1 - \tanh^2 \hat W)\,\sigma(\hat M), \quad
@@ -27,7 +27,7 @@ def nac_weight_gradient(
 def nac_add_gradient(
     x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], gradient: Float[Tensor, "*batch o"]
 ) -> tuple[Float[Tensor, "*batch i"], Float[Tensor, "o i"]]:
-    r"""Gradients by x and W of NAC₊, NAU or any other sum :math:`z_o = \sum_i w_{oi} x_i`.
+    r"""Gradients with respect to x and W of NAC₊, NAU or any sum :math:`z_o = \sum_i w_{oi} x_i`.
 
     >>> x, weight = torch.tensor([[3.0, 5.0]]), torch.tensor([[1.0, -1.0]])
     >>> nac_add_gradient(x, weight, torch.ones(1, 1))
@@ -43,7 +43,7 @@ def nac_mul_gradient(
     *,
     epsilon: float = 1e-7,
 ) -> tuple[Float[Tensor, "*batch i"], Float[Tensor, "o i"]]:
-    r"""Gradients by x and W of NAC•, :math:`z_o = \exp \sum_i w_{oi} \log(|x_i| + \epsilon)`.
+    r"""Gradients with respect to x and W of NAC•, :math:`z_o = \exp \sum_i w_{oi} \log(|x_i| + \epsilon)`.
 
     .. math:: \frac{\partial z_o}{\partial x_i} = z_o w_{oi} \frac{\mathrm{sign}(x_i)}{|x_i| + \epsilon},
         \qquad \frac{\partial z_o}{\partial w_{oi}} = z_o \log(|x_i| + \epsilon), \qquad \mathrm{sign}(0) = 0
@@ -61,14 +61,14 @@ def nac_mul_gradient(
 def nmu_gradient(
     x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], gradient: Float[Tensor, "*batch o"]
 ) -> tuple[Float[Tensor, "*batch i"], Float[Tensor, "o i"]]:
-    r"""Gradients by x and W of the NMU, :math:`z_o = \prod_i (w_{oi} x_i + 1 - w_{oi})`.
+    r"""Gradients with respect to x and W of the NMU, :math:`z_o = \prod_i (w_{oi} x_i + 1 - w_{oi})`.
 
     .. math:: \frac{\partial L}{\partial x_i} = \sum_o \frac{\partial L}{\partial z_o} w_{oi} p_{oi}, \quad
         \frac{\partial L}{\partial w_{oi}} = \frac{\partial L}{\partial z_o} (x_i - 1)\, p_{oi}, \quad
         p_{oi} = \prod_{j \ne i} (w_{oj} x_j + 1 - w_{oj})
 
-    The paper's last form of ∂L/∂x lacks the factor ∂L/∂z. It writes p as z over the factor left out, which is
-    0/0 where that factor is 0; the product of the others is right there too.
+    The paper's last form of ∂L/∂x lacks the factor ∂L/∂z. It writes p as z divided by the omitted factor, which is 0/0
+    where that factor is 0; the product of the other factors is correct there too.
 
     >>> x, weight = torch.tensor([[0.0, 5.0]]), torch.tensor([[1.0, 1.0]])
     >>> nmu_gradient(x, weight, torch.ones(1, 1))

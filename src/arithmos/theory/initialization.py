@@ -1,4 +1,4 @@
-"""How wide weights start (Madsen & Johansen 2020, appendix B): the range of NAC, the variance of the NMU."""
+"""Ranges and variances of initial weights of NAC and NMU (Madsen & Johansen 2020, appendix B)."""
 
 import math
 
@@ -24,10 +24,10 @@ def nac_weight_variance(r: float) -> float:
 def nac_weight_jacobian(r: float) -> tuple[Moments, Moments]:
     r"""Moments of :math:`\partial W / \partial \hat W` and :math:`\partial W / \partial \hat M` for U[-r, r].
 
-    The second has mean :math:`E[\tanh \hat W]\,E[\sigma'(\hat M)] = 0`, whence the paper's
-    :math:`E[\partial L / \partial \hat M] = E[\partial L / \partial W] \cdot 0 = 0`. That product takes
-    ∂L/∂W for independent of Ŵ, which the paper leaves unsaid; for a squared error :math:`(W x - t)^2` it is
-    not, and :math:`E[\partial L / \partial \hat M] = 2 x^2 E[\tanh^2] E[\sigma \sigma'] > 0` for any target.
+    The second has mean :math:`E[\tanh \hat W]\,E[\sigma'(\hat M)] = 0`, from which the paper concludes
+    :math:`E[\partial L / \partial \hat M] = E[\partial L / \partial W] \cdot 0 = 0`. That product assumes that ∂L/∂W is
+    independent of Ŵ, which the paper does not say. For a squared error :math:`(W x - t)^2` it is not, and
+    :math:`E[\partial L / \partial \hat M] = 2 x^2 E[\tanh^2] E[\sigma \sigma'] > 0` for any target.
 
     >>> by_w_hat, by_m_hat = nac_weight_jacobian(1.0)
     >>> round(by_w_hat.mean, 4), by_m_hat.mean
@@ -44,7 +44,7 @@ def nac_weight_jacobian(r: float) -> tuple[Moments, Moments]:
 
 
 def nac_range_of_variance(variance: float) -> float:
-    """The r at which `nac_weight_variance` is `variance`.
+    """Return the r at which `nac_weight_variance` is `variance`.
 
     >>> round(nac_range_of_variance(0.4), 5)
     9.47141
@@ -64,13 +64,13 @@ def nac_range_of_variance(variance: float) -> float:
 
 
 def nac_range(fan_in: int, fan_out: int, *, floor: int = 5) -> float:
-    """The r from which a NAC's Ŵ, M̂ ~ U[-r, r] start, so that Var[W] = 2 / max(fan_in + fan_out, floor).
+    """Return the r of a NAC's Ŵ, M̂ ~ U[-r, r] for which Var[W] = 2 / max(fan_in + fan_out, floor).
 
     Args:
         fan_in: number of inputs.
         fan_out: number of outputs.
-        floor: what the fan counts for at least. The paper has none (`floor=0`), and so no r for a fan of 4 or
-            less, whose variance would be 1/2 or more; its published runs used 5.
+        floor: smallest value of the fan. The paper has none (`floor=0`), and so no r for a fan of 4 or less, whose
+            variance would be 1/2 or more; its published runs used 5.
 
     >>> round(nac_range(100, 2), 5), round(nac_range(2, 1), 5)
     (0.50391, 9.47141)
@@ -80,7 +80,7 @@ def nac_range(fan_in: int, fan_out: int, *, floor: int = 5) -> float:
     fan = max(fan_in + fan_out, floor)
     if fan <= 4:
         raise ValueError(
-            f"fan_in + fan_out must be at least 5, or floor=5 stand in for it, got {fan_in} + {fan_out} with "
+            f"fan_in + fan_out must be at least 5, or floor=5 be given, got {fan_in} + {fan_out} with "
             f"floor={floor}: Var[W] = 2/{fan} is not below 1/2, and no r reaches it"
         )
     return nac_range_of_variance(2 / fan)
@@ -92,18 +92,18 @@ def nmu_variance_forward(fan_in: int, input_variance: float = 1.0) -> float:
     .. math:: Var[w] = \bigl((1 + V)^{-H} V + (4 + 4V)^{-H}\bigr)^{1/H} - \tfrac14
         = \frac{(V + 4^{-H})^{1/H}}{1 + V} - \tfrac14
 
-    For V = 1 this is :math:`\tfrac18 \bigl((4^H + 1)^{1/H} - 2\bigr)`; the paper prints the exponent H for
-    1/H. It cites its backward equation where the forward one is meant, and writes the output's variance for
-    the input's, equal by demand. Many inputs have the limit 1/(1 + V) - ¼, which for V = 1 is the paper's ¼:
-    in [0, 1] only a coin toss between 0 and 1 varies that much, and a uniform needs [-0.366, 1.366], which
-    the NMU's clamp cuts.
+    For V = 1 this is :math:`\tfrac18 \bigl((4^H + 1)^{1/H} - 2\bigr)`; the paper prints the exponent H instead of 1/H.
+    It cites its backward equation where the forward one is meant, and writes the output's variance for the input's,
+    which are equal by assumption. The limit for many inputs is 1/(1 + V) - ¼, which for V = 1 is the paper's ¼. In [0,
+    1] only a coin toss between 0 and 1 has that variance; a uniform distribution needs [-0.366, 1.366], which the NMU
+    clamps.
 
     >>> round(nmu_variance_forward(2), 5)
     0.26539
     """
     _checks.whole("fan_in", fan_in, 1)
     _checks.positive("input_variance", input_variance)
-    # 4^-H and V as logarithms: 4^-H underflows for H > 537, where its root is still a quarter
+    # In logarithms, because 4^-H underflows for H > 537, where its root is still a quarter.
     log_v, log_quarters = math.log(input_variance), -fan_in * math.log(4)
     log_sum = max(log_v, log_quarters) + math.log1p(math.exp(-abs(log_v - log_quarters)))
     variance = math.exp(log_sum / fan_in) / (1 + input_variance) - 1 / 4
@@ -120,7 +120,7 @@ def nmu_variance_backward(fan_in: int, fan_out: int, input_variance: float = 1.0
 
     .. math:: Var[w] = \Bigl(\frac{(1 + V)^{1-H}}{H_{out}}\Bigr)^{1/H} - \tfrac14
 
-    Again the paper writes the output's variance for the input's, which nothing makes equal here.
+    Again the paper writes the output's variance for the input's, which need not be equal here.
 
     >>> round(nmu_variance_backward(2, 1), 5)
     0.45711
@@ -140,7 +140,7 @@ def nmu_variance_backward(fan_in: int, fan_out: int, input_variance: float = 1.0
 
 def _tanh_mean_square(r: float) -> float:
     """E[tanh(x)²] = 1 - tanh(r)/r for x ~ U[-r, r]."""
-    if r < 0.01:  # the difference would cancel; the series is good to 1e-13 here
+    if r < 0.01:  # the difference would cancel; the series is accurate to 1e-13 here
         return r**2 * (1 / 3 - r**2 * (2 / 15 - r**2 * 17 / 315))
     return 1 - math.tanh(r) / r
 
@@ -151,5 +151,5 @@ def _sigmoid_mean_square(r: float) -> float:
 
 
 def _sech4_integral(r: float) -> float:
-    """The integral of 1/cosh⁴ from 0 to r; it is that of tanh'², and of 16 σ'² in twice the argument."""
+    """Integral of 1/cosh⁴ from 0 to r, which is that of tanh'² and of 16 σ'² in twice the argument."""
     return math.tanh(r) - math.tanh(r) ** 3 / 3

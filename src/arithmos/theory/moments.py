@@ -1,7 +1,7 @@
 r"""Mean and variance of untrained units, forward and backward (Madsen & Johansen 2020, appendix B).
 
-Weights and inputs are known by their `Moments`; entries of either are independent of each other and alike.
-A forward function gives the moments of an output :math:`z_o`, a jacobian function those of
+Weights and inputs are given by their `Moments`; the entries of each are independent and identically distributed. A
+forward function gives the moments of an output :math:`z_o`, a Jacobian function those of
 :math:`\partial z_o / \partial x_i`, and `backward` turns the latter into those of
 :math:`\partial L / \partial x_i`:
 
@@ -28,7 +28,7 @@ class Moments(NamedTuple):
 
     @property
     def mean_square(self) -> float:
-        """The second moment, E[x²] = Var[x] + E[x]²."""
+        """Second moment, E[x²] = Var[x] + E[x]²."""
         return self.variance + self.mean**2
 
 
@@ -70,9 +70,9 @@ def nac_mul_forward(weight: Moments, inputs: Moments, fan_in: int, *, epsilon: f
     .. math:: E[z] \approx f(1, 1), \quad Var[z] \approx f(4, 1) - f(1, 2), \quad
         f(c_1, c_2) = \bigl(1 + \tfrac{c_1}{2} Var[w] \log(|E[x]| + \epsilon)^2\bigr)^{c_2 H}
 
-    The main text concludes E[z] > 1; it is 1 where |E[x]| + ε = 1, as the appendix's ≥ allows. The estimate
-    does not see Var[x] and is low when inputs come near 0: for w ~ U[-1/2, 1/2], x ~ U[0, 1] it says 1.020,
-    the truth is log 3 ≈ 1.099.
+    The main text concludes E[z] > 1; it is 1 where |E[x]| + ε = 1, as the appendix's ≥ allows. The estimate ignores
+    Var[x] and is too low when inputs come near 0: for w ~ U[-1/2, 1/2], x ~ U[0, 1] it is 1.020, while the exact value
+    is log 3 ≈ 1.099.
 
     >>> round(nac_mul_forward(uniform(-0.5, 0.5), uniform(0.0, 1.0), fan_in=1).mean, 3)
     1.02
@@ -91,9 +91,9 @@ def nac_mul_jacobian(weight: Moments, inputs: Moments, fan_in: int, *, epsilon: 
     .. math:: E \approx \frac{\mathrm{sign}(E[x])\,Var[w] \log a}{a} f(1, 1)^{(H-1)/H}, \quad
         E[(\cdot)^2] \approx f(4, 1)\, Var[w] \Bigl(\frac{1}{a^2} + \frac{3\,Var[x]}{a^4}\Bigr)
 
-    The paper prints a mean of 0, taking z and w for uncorrelated; z grows with w where a > 1, so it is not
-    (w ~ U[-1/2, 1/2], x ~ U[1, 2], H = 2: sampled 0.0202, here 0.0227). What `backward` gives keeps its mean
-    of 0, which rests on E[∂L/∂z] = 0 alone.
+    The paper prints a mean of 0, assuming that z and w are uncorrelated. They are not: z grows with w where a > 1
+    (w ~ U[-1/2, 1/2], x ~ U[1, 2], H = 2: sampled 0.0202, here 0.0227). The mean that `backward` gives stays 0, because
+    it rests on E[∂L/∂z] = 0 alone.
 
     >>> round(nac_mul_jacobian(uniform(-0.5, 0.5), uniform(1.0, 2.0), fan_in=2).mean, 4)
     0.0227
@@ -158,7 +158,7 @@ def backward(jacobian: Moments, gradient_variance: float, fan_out: int) -> Momen
     r"""Moments of :math:`\partial L / \partial x_i = \sum_o \delta_o\, \partial z_o / \partial x_i`.
 
     The :math:`\delta_o = \partial L / \partial z_o` have mean 0 and are independent of each other and of the
-    Jacobian; then :math:`Var = H_{out}\, Var[\delta]\, E[(\partial z_o / \partial x_i)^2]`.
+    Jacobian, so that :math:`Var = H_{out}\, Var[\delta]\, E[(\partial z_o / \partial x_i)^2]`.
     """
     _checks.whole("fan_out", fan_out, 1)
     return Moments(0.0, fan_out * gradient_variance * jacobian.mean_square)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import statistics
 from ...statistics import Interval
-from ...statistics.written import percent
+from ...statistics.formatting import percent
 from ..evidence import (
     Case,
     Cases,

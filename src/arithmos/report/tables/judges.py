@@ -14,7 +14,7 @@ import pandas as pd
 from ...judging.cells import Cells, Criterion, Judged, judged
 from ...papers import EXPERIMENTS, Experiment
 from ...papers.experiment import operation
-from ...statistics.written import scientific
+from ...statistics.formatting import scientific
 from ...store import Store
 from ...tasks import symbol
 from .grid import Cell, Format, Grid, to_json

@@ -10,7 +10,7 @@ from ...papers import Experiment
 from ...papers.experiment import axis_value, operation
 from ...progress import duration
 from ...spec import Model, Spec
-from ...statistics.written import scientific
+from ...statistics.formatting import scientific
 from ...tasks import TEN_PARAMETERS
 from .grid import Cell, Format, Grid, to_json
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ...papers import Experiment
-from ...statistics.written import percent, scientific
+from ...statistics.formatting import percent, scientific
 from ...tasks import OPERATIONS
 from .grid import Cell, Format, Grid, to_json
 

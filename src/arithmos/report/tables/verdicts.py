@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...papers import EXPERIMENTS, OWN, PAPERS, Experiment, Finding
 from ...papers.verdicts import WORDS, is_rate, matrix
-from ...statistics.written import percent, scientific
+from ...statistics.formatting import percent, scientific
 from ...tasks import symbol
 from .grid import Cell, Format, Grid, to_json
 

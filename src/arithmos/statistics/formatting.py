@@ -1,4 +1,4 @@
-"""Numbers as tables and sentences write them."""
+"""Format numbers for tables and sentences."""
 
 import math
 
@@ -6,12 +6,12 @@ _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def percent(value: float) -> str:
-    """A share in whole percents."""
+    """Format a share in whole percent."""
     return f"{100 * value:.0f}%"
 
 
 def scientific(value: float) -> str:
-    """A number as the paper prints it.
+    """Format a number as the paper prints it.
 
     Example:
         >>> scientific(1_430_000), scientific(4.2e-7)
