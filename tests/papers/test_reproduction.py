@@ -78,3 +78,11 @@ def test_weights_on_digits_are_those_of_the_record_that_is_named(results):
         small = sorted(abs(weights[0]) for weights in runs[column])[:-1]  # one of ten is −1
         ranges.append(f"±{small[0]:.4f} to ±{small[-1]:.4f}")
     assert f"{ranges[0]} at the best record ({ranges[1]} at the last)" in " ".join(DIGITS.split())
+
+
+def test_every_weight_on_digits_names_its_record():
+    """Tables of predictions aside, which are quoted as they were written."""
+    findings = [found.text for found in PAPERS["madsen2020"].findings if found.experiment.startswith("mnist")]
+    prose = " ".join(line for line in DIGITS.splitlines() if not line.startswith("|"))
+    for text in (*findings, prose):
+        assert not re.search(r"\bends? (at|near|with)\b|\bat the end\b", text), text

@@ -175,7 +175,7 @@ def test_second_logs_neither_ask_for_more_runs_nor_count(judge):
     assert (first["published_k"], first["published_n"]) == (50, 54)
     assert first["note"] == "4 second logs of the same seeds, left out: 50/50"
     assert first["p"] == 1  # 50 of 50 against 50 of 50; against 50 of 54 it would be 0.12
-    assert "second logs of seeds that are already there" in first["finding"]
+    assert "second logs of the same seeds" in first["finding"]
 
 
 def test_a_drawing_that_shows_zero_knows_its_grid(judge):
