@@ -184,14 +184,14 @@ def test_foreign_files_are_refused(tmp_path):
 
     path = tmp_path / "network.safetensors"
     path.write_bytes(b"nothing of that kind")
-    with pytest.raises(ValueError, match="is not a file of safetensors"):
+    with pytest.raises(ValueError, match="is not a safetensors file"):
         load_safetensors(path)
     save_file({"w": torch.ones(2)}, path)
     with pytest.raises(ValueError, match="it was not saved by arithmos"):
         load_safetensors(path)
     entry = {"unit": "NAU", "version": 99, "options": {"in_features": 1, "out_features": 1}}
     save_file({"0.weight": torch.ones(1, 1)}, path, {"arithmos.network": json.dumps([entry])})
-    with pytest.raises(ValueError, match="there is no unit 'NAU' of version 99 in this arithmos"):
+    with pytest.raises(ValueError, match="this version of arithmos has no unit 'NAU' of version 99"):
         load_safetensors(path)
     with pytest.raises(FileNotFoundError):
         load_safetensors(tmp_path / "nowhere.safetensors")

@@ -89,7 +89,7 @@ def test_what_is_no_formula_is_refused_where_it_is_none(text, message):
 def test_long_text_and_other_types_are_refused():
     with pytest.raises(ValueError, match=r"target must have at most 20,000 characters, got 20,001"):
         parse("-" * MOST_CHARACTERS + "1", NAMES)
-    with pytest.raises(ValueError, match="target must be a formula as text or of SymPy, got 3"):
+    with pytest.raises(ValueError, match="target must be a formula as text or a SymPy expression, got 3"):
         recovered(filled(NAU(1, 1), [[1.0]]), [3])
 
 

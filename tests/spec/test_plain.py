@@ -154,7 +154,7 @@ def test_a_task_of_another_version_is_refused(kind):
 def test_a_unit_of_another_version_is_refused():
     plain = SPEC.plain()
     plain["layers"][1]["version"] = "99"
-    with pytest.raises(ValueError, match="there is no unit 'NMU' of version 99 in this arithmos"):
+    with pytest.raises(ValueError, match="this version of arithmos has no unit 'NMU' of version 99"):
         Spec.from_plain(plain)
 
 
@@ -178,7 +178,10 @@ def test_a_users_unit_is_named_and_its_file_is_not_run(tmp_path, monkeypatch):
         ({"layers": {}}, "layers must be a list"),
         ({"layers": []}, "must be at least one, got none"),
         ({"layers": [{"unit": "NMU"}]}, "layer must have unit, options, version, but options, version is missing"),
-        ({"layers": [{"unit": "NMUU", "options": {}, "version": "1"}]}, "there is no unit 'NMUU' of version 1"),
+        (
+            {"layers": [{"unit": "NMUU", "options": {}, "version": "1"}]},
+            "this version of arithmos has no unit 'NMUU' of version 1",
+        ),
         ({"layers": [{"unit": ["NMU"], "options": {}, "version": "1"}]}, "unit must be a line of printable text"),
         ({"layers": [{"unit": "NMU", "options": {"x": 1}, "version": "1"}]}, "an option of NMU must be one of"),
         ({"optimizer": {"lr": 1}}, "optimizer must have lr, beta1, beta2, eps, but beta1, beta2, eps is missing"),

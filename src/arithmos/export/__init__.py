@@ -1,4 +1,4 @@
-"""Networks for other programs: safetensors, `torch.export`, ONNX, and formulas as Python, NumPy and C source."""
+"""Export of networks: safetensors, `torch.export`, ONNX, and formulas as Python, NumPy and C source."""
 
 from .programs import save_onnx as save_onnx
 from .programs import save_pt2 as save_pt2

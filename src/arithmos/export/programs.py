@@ -1,4 +1,4 @@
-"""Networks as programs: `torch.export` and ONNX, for any number of rows."""
+"""Networks as `torch.export` and ONNX programs, for any number of rows."""
 
 import io
 import logging
@@ -16,7 +16,7 @@ from ..formula.network import of_module
 
 
 def save_pt2(model: nn.Module, path: str | Path) -> None:
-    """Save a stack of units as a program of `torch.export`; `torch.export.load(path).module()` runs it."""
+    """Save a stack of units as a `torch.export` program; `torch.export.load(path).module()` runs it."""
     rows = {0: torch.export.Dim("rows")}
     file = io.BytesIO()
     torch.export.save(torch.export.export(model.eval(), (_example(model),), dynamic_shapes=(rows,)), file)
@@ -24,7 +24,7 @@ def save_pt2(model: nn.Module, path: str | Path) -> None:
 
 
 def save_onnx(model: nn.Module, path: str | Path) -> None:
-    """Save a stack of units as ONNX, from the input `x` to the output `y`."""
+    """Save a stack of units as ONNX, with input `x` and output `y`."""
     with needs("onnx and onnxscript"):
         import onnx  # noqa: F401
         import onnxscript  # noqa: F401
@@ -38,13 +38,13 @@ def save_onnx(model: nn.Module, path: str | Path) -> None:
             dynamo=True,
             verbose=False,
         )
-    assert program is not None, "the exporter gives a program unless it is given a file"
+    assert program is not None, "without a file the exporter returns a program"
     write_whole(path, program.model_proto.SerializeToString())
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The exporter warns of its own deprecations, and of packages that it would like to see."""
+    """Silence the exporter's warnings about its own deprecations and about optional packages."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -57,7 +57,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _example(model: nn.Module) -> Tensor:
-    """Two rows of the model's inputs; of a recurrent one, sequences of two steps."""
+    """Return two rows of the model's inputs, or two sequences of two steps if it is recurrent."""
     stages = of_module(model)
     steps = (2,) if any(stage.initial is not None for stage in stages) else ()
     return torch.ones(2, *steps, stages[0].in_features, dtype=next(model.parameters()).dtype)

@@ -1,4 +1,4 @@
-"""Networks out of effective weights."""
+"""Networks rebuilt from effective weights."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,23 +13,23 @@ from ..spec import Layer
 
 _SATURATED = 20.0
 _NEAREST = 1e-9
-"""How near a weight comes to a bound that its map never reaches; less than float32 can tell."""
+"""Distance kept from a bound that a weight's map never reaches; below the resolution of float32."""
 
 
 def rebuild(layers: Sequence[Layer], sizes: Sequence[int], weights: ArrayLike) -> nn.Sequential:
-    """A network with given effective weights, such as those of a stored run.
+    """Build a network with given effective weights, such as those of a stored run.
 
-    It computes what the trained network computed, to float32. Where a weight is made of other parameters, tanh(Ŵ)σ(M̂)
-    or σ(Ŵ), these are not those of the training but some that make it.
+    It computes what the trained network computed, to float32. Where a weight is a function of other parameters,
+    tanh(Ŵ)σ(M̂) or σ(Ŵ), these are not the trained ones but some that give the same weight.
 
     Args:
         layers: from input to output.
         sizes: width of the input, between the layers, and of the output.
-        weights: flat, in the order of `engines.contract.layout`.
+        weights: flat weights, in the order of `engines.contract.layout`.
 
     Raises:
-        TypeError: there is a layer that does not say what it is made of.
-        ValueError: there are too many or too few weights, or one is not finite.
+        TypeError: a layer has no `parts`.
+        ValueError: the number of weights is wrong, or one is not finite.
 
     Example:
         >>> network = rebuild([Layer("NAU"), Layer("NACMul")], (2, 1, 1), [1.0, 1.0, -1.0])
@@ -48,7 +48,7 @@ def rebuild(layers: Sequence[Layer], sizes: Sequence[int], weights: ArrayLike) -
 
 
 def _parameters(stage: Stage) -> Iterator[NDArray[np.float64]]:
-    """Raw parameters in the order of `module.parameters()`."""
+    """Yield raw parameters in the order of `module.parameters()`."""
     first, *rest = stage.branches
     yield from _raw(first)
     for branch in rest:

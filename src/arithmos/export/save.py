@@ -1,4 +1,4 @@
-"""One function for all formats: what a file is to be is told by its ending."""
+"""Save a network in any format, chosen by the file's suffix."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ FORMATS = {
     "numpy": ".py",
     "c": ".c",
 }
-"""Formats with their endings; a file that ends in .py is plain Python unless told."""
+"""Formats with their suffixes; .py is plain Python by default."""
 
 
 def save(
@@ -37,14 +37,14 @@ def save(
     """Save a stack of units for another program.
 
     Args:
-        model: a unit, or a `torch.nn.Sequential` of units.
+        model: a unit or a `torch.nn.Sequential` of units.
         path: the file.
-        format: one of `FORMATS`; by default the ending of the file tells.
-        about: what to say of it in a file of safetensors.
-        names, snap, inputs: as in `formula.expression`, for source code.
+        format: one of `FORMATS`; by default, the one of the file's suffix.
+        about: metadata for a safetensors file.
+        names, snap, inputs: arguments of `formula.expression`, for source code.
 
     Raises:
-        ValueError: neither the format nor the ending is known.
+        ValueError: neither the format nor the suffix is known.
     """
     path = Path(path)
     chosen = format or next((name for name, ending in FORMATS.items() if path.suffix == ending), None)

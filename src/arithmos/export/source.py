@@ -1,4 +1,4 @@
-"""Expressions as source code: plain Python, NumPy, C."""
+"""Expressions as source code in Python, NumPy and C."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -19,22 +19,22 @@ from ..formula import Expression
 Lines = Iterator[str]
 
 ENCODING = "# -*- coding: utf-8 -*-"
-"""The first line of a Python file, so that no name in the lines after it can declare another encoding."""
+"""First line of a Python file, so that no name in a later line can declare another encoding."""
 
 _ENDS = re.compile(r"[\\\n]|(?<=\?)\?|(?<=\*)/")
-"""What may end a comment, or join it with the next line: in C, a backslash at its end, or `??/`, is no part of it."""
+"""Characters that may end a comment or join it with the next line, as a backslash or `??/` at its end does in C."""
 
 
 def source(expression: Expression, language: str = "python", name: str = "formula") -> str:
-    """An expression as the source of a function.
+    """Return an expression as the source of a function.
 
-    In Python it takes a sequence of numbers and gives a list of them, with NumPy it takes an array `(*, inputs)` and
-    gives one `(*, outputs)`, and in C it takes an array of doubles and fills another.
+    In Python it takes a sequence of numbers and returns a list, with NumPy it takes an array `(*, inputs)` and returns
+    one `(*, outputs)`, and in C it takes an array of doubles and fills another.
 
     Args:
-        expression: what to write.
+        expression: the expression.
         language: "python", "numpy" or "c".
-        name: of the function.
+        name: name of the function.
 
     Example:
         >>> import torch
@@ -68,7 +68,7 @@ def _python(expression: Expression, name: str) -> Lines:
 
 
 class _NumPyPrinter(NumPyPrinter):  # type: ignore[misc]
-    """Two values at a time, where SymPy reduces a list."""
+    """NumPy printer that compares two values at a time, where SymPy reduces a list."""
 
     def _print_Max(self, node: sympy.Expr) -> str:
         return f"numpy.maximum({', '.join(map(self._print, node.args))})"
@@ -99,7 +99,7 @@ LANGUAGES: dict[str, Callable[[Expression, str], Lines]] = {"python": _python, "
 
 
 def _about(expression: Expression) -> Lines:
-    """What the function is, and what its arguments are called, as comments."""
+    """Yield comments with the formula and the names of its arguments."""
     for number, output in enumerate(expression.outputs, 1):
         yield _comment(f"y{number} = {replace(expression, outputs=(output,))}")
     names = ", ".join(f"x[{number}] is {name}" for number, name in enumerate(expression.names))
@@ -107,21 +107,21 @@ def _about(expression: Expression) -> Lines:
 
 
 def _comment(line: str) -> str:
-    """A line that stays one line, and a comment, in every language, whatever names are in it."""
+    """Return a line that stays one comment line in every language, whatever names it contains."""
     return printable(_ENDS.sub(lambda found: escaped(found[0]), line))
 
 
 def _written(expression: Expression, place: str, printer: CodePrinter) -> tuple[list[tuple[str, str]], list[str]]:
-    """What occurs several times, with the name of its variable, and the outputs."""
+    """Return repeated subexpressions with their variable names, and the outputs."""
     places = {symbol: place.format(i) for i, symbol in enumerate(expression.symbols)}
     printer._print_Symbol = lambda symbol: places.get(symbol, symbol.name)
-    locals_ = (sympy.Symbol(f"t{number}") for number in count(1))  # inputs are real symbols: none of these is one
+    locals_ = (sympy.Symbol(f"t{number}") for number in count(1))  # inputs are real symbols, these are not: no clash
     shared, outputs = tree_cse([_stable(output) for output in expression.outputs], locals_)
     return [(local.name, printer.doprint(node)) for local, node in shared], [printer.doprint(o) for o in outputs]
 
 
 def _stable(output: sympy.Expr) -> sympy.Expr:
-    """The same with σ(z) = (1 + tanh(z/2))/2 for 1/(1 + exp(−z)), whose exponential overflows."""
+    """Replace 1/(1 + exp(−z)), whose exponential overflows, by (1 + tanh(z/2))/2."""
     gates = {node: _logistic(node) for node in output.atoms(sympy.Pow) if node.base.has(sympy.exp)}
     known = {node: logistic for node, logistic in gates.items() if logistic is not None}
     return output.xreplace(known) if known else output

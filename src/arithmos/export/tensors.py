@@ -1,4 +1,4 @@
-"""Networks as safetensors: their parameters, and in JSON what they are made of. Nothing is pickled."""
+"""Networks as safetensors: their parameters, with their structure as JSON. Nothing is pickled."""
 
 import inspect
 import json
@@ -19,20 +19,20 @@ from ..spec.options import checked
 
 KEY = "arithmos.network"
 MOST_HEADER = 2**20
-"""Bytes of the longest header, which names the layers and tensors; 4,000 layers take about as many."""
+"""Largest header in bytes, which names the layers and tensors; 4,000 layers take about that many."""
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def save_safetensors(model: nn.Module, path: str | Path, about: Mapping[str, str] | None = None) -> None:
-    """Save a stack of units as safetensors, with what `load_safetensors` needs to build it again.
+    """Save a stack of units as safetensors, with the structure that `load_safetensors` needs to rebuild it.
 
     Args:
-        model: a unit, a `torch.nn.Sequential` of units, `Recurrent` cells among them.
+        model: a unit or a `torch.nn.Sequential` of units, including `Recurrent` cells.
         path: the file.
-        about: what else to say of it, such as {"spec": spec.json()}.
+        about: further metadata, such as {"spec": spec.json()}.
 
     Raises:
-        TypeError: there is a layer that is none of arithmos.
+        TypeError: a layer is not from arithmos.
     """
     with needs("arithmos[formula]"):
         from safetensors.torch import save
@@ -45,10 +45,10 @@ def save_safetensors(model: nn.Module, path: str | Path, about: Mapping[str, str
 
 
 def load_safetensors(path: str | Path) -> tuple[nn.Sequential, dict[str, str]]:
-    """The network in a file of safetensors, and what the file says of it.
+    """Load a network and its metadata from a safetensors file.
 
     Raises:
-        ValueError: the file is damaged, or not from arithmos, or from one with other units.
+        ValueError: the file is damaged, not from arithmos, or from a version with other units.
         FileNotFoundError: there is no such file.
     """
     with needs("arithmos[formula]"):
@@ -58,13 +58,13 @@ def load_safetensors(path: str | Path) -> tuple[nn.Sequential, dict[str, str]]:
         _check_header(path)
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is not a mapping)
     except FileNotFoundError:
         raise
     except (SafetensorError, OSError) as error:
-        raise ValueError(f"{str(path)!r} is not a file of safetensors: {error}") from error
+        raise ValueError(f"{str(path)!r} is not a safetensors file: {error}") from error
     if KEY not in metadata:
-        raise ValueError(f"{str(path)!r} does not say which network it is; it was not saved by arithmos")
+        raise ValueError(f"{str(path)!r} does not describe its network; it was not saved by arithmos")
     try:
         network = nn.Sequential(*(_build(entry) for entry in json.loads(metadata.pop(KEY))))
         _check_sizes(network)
@@ -74,8 +74,8 @@ def load_safetensors(path: str | Path) -> tuple[nn.Sequential, dict[str, str]]:
         ):
             raise ValueError(f"tensors must be of one of {DTYPES}, got {[t.dtype for t in tensors.values()]}")
         network.load_state_dict(tensors, assign=True)
-    except Exception as error:  # a file may say anything, and torch and Python answer in many ways
-        raise ValueError(f"{str(path)!r} has no network of this arithmos in it: {error}") from error
+    except Exception as error:  # a file may hold anything, and torch and Python raise many errors
+        raise ValueError(f"{str(path)!r} holds no network that this version of arithmos can load: {error}") from error
     return network, metadata
 
 
@@ -104,7 +104,7 @@ def _describe(module: nn.Module, number: int) -> dict[str, Any]:
 def _build(entry: dict[str, Any]) -> nn.Module:
     unit = UNITS.get(entry["unit"])
     if unit is None or unit.version != entry["version"]:
-        raise ValueError(f"there is no unit {entry['unit']!r} of version {entry['version']} in this arithmos")
+        raise ValueError(f"this version of arithmos has no unit {entry['unit']!r} of version {entry['version']}")
     options = dict(entry["options"])
     sizes = [_checks.whole(name, options.pop(name), 1) for name in ("in_features", "out_features")]
     module = unit.module(*sizes, **dict(checked(unit.name, tuple(options.items()))), device="meta")
@@ -116,4 +116,4 @@ def _check_sizes(network: nn.Sequential) -> None:
         given = before.state_size if isinstance(before, Recurrent) else before.out_features
         taken = after.input_size if isinstance(after, Recurrent) else after.in_features
         if given != taken:
-            raise ValueError(f"layer {number} must take the {given} values of the one before it, and takes {taken}")
+            raise ValueError(f"layer {number} must take the {given} values of the layer before it, got {taken}")

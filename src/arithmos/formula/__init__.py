@@ -1,4 +1,4 @@
-"""From weights to formula: expressions that networks are, and whether they are the ones that were looked for."""
+"""Formulas of networks: read them from weights, and test whether they are the ones looked for."""
 
 from .expression import Expression as Expression
 from .expression import expression as expression

@@ -1,4 +1,4 @@
-"""SymPy expressions as functions of arrays and of tensors."""
+"""SymPy expressions as functions of arrays and tensors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ _TORCH: Functions = {
 def numpy_function(
     outputs: Sequence[sympy.Expr], symbols: Sequence[sympy.Symbol]
 ) -> Callable[[ArrayLike], NDArray[np.float64]]:
-    """A function of arrays `(*, inputs)` that gives arrays `(*, outputs)`."""
+    """Return a function from arrays `(*, inputs)` to arrays `(*, outputs)`."""
 
     def function(x: ArrayLike) -> NDArray[np.float64]:
         x = np.asarray(x, np.float64)
@@ -37,7 +37,7 @@ def numpy_function(
 def torch_function(
     outputs: Sequence[sympy.Expr], symbols: Sequence[sympy.Symbol]
 ) -> Callable[[torch.Tensor], torch.Tensor]:
-    """A function of tensors `(*, inputs)` that gives tensors `(*, outputs)`."""
+    """Return a function from tensors `(*, inputs)` to tensors `(*, outputs)`."""
 
     def function(x: torch.Tensor) -> torch.Tensor:
         if not x.is_floating_point():
@@ -57,7 +57,7 @@ def _check(shape: tuple[int, ...], inputs: int) -> None:
 
 
 def evaluate(outputs: Sequence[sympy.Expr], values: Mapping[sympy.Symbol, Any], functions: Functions) -> list[Any]:
-    """What expressions are at given values of their symbols; what occurs several times is computed once."""
+    """Evaluate expressions at given values of their symbols, common subexpressions once."""
     known: dict[sympy.Expr, Any] = dict(values)
 
     def value(node: sympy.Expr) -> Any:

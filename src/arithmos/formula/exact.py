@@ -1,11 +1,10 @@
-"""Whether a rounded network is a formula: both are evaluated at random integers, in exact arithmetic.
+"""Compare a rounded network with a formula at random integers, in exact arithmetic.
 
-Weights and biases are rounded to the nearest integer, exponents of exp-log layers to the nearest multiple of ½, and a
-gate to open or closed if it is on one side of ½ on all rows that it is asked about; a gate that is not has no formula.
-Absolute values and maxima are kept. The ε of exp-log layers is left out: with it no network is any formula.
+Weights and biases are rounded to the nearest integer and exponents of exp-log layers to the nearest multiple of ½. A
+gate is open or closed if it stays on one side of ½ on all given rows; otherwise the network has no formula. Absolute
+values and maxima are kept. The ε of exp-log layers is dropped: with it, no network equals a formula.
 
-The integers have the signs of the inputs that the network is meant for: |s| is s where sums are positive, and is not
-where they are not.
+The integers have the signs of the inputs that the network is meant for: |s| equals s only where sums are positive.
 """
 
 from collections.abc import Sequence
@@ -20,16 +19,16 @@ from ..nn._parts import ExpLog, Product, Sum
 from .network import Array, Branch, Stage
 
 POINTS = 4
-"""Integer points at which two formulas must agree."""
+"""Number of integer points at which two formulas must agree."""
 LARGEST = 999
-"""Largest magnitude of an integer: two different polynomials of degree d agree at a point by a chance of d in 999."""
+"""Largest magnitude of an integer; different polynomials of degree d agree at a point with a chance of d in 999."""
 
 Exact = Any
-"""An integer, a fraction, or a number of SymPy's where there are roots."""
+"""Integer, fraction or, where there are roots, SymPy number."""
 
 
 def points(low: Sequence[float] | Array, high: Sequence[float] | Array) -> NDArray[np.int64]:
-    """Random integers `[points, inputs]`, of the signs that inputs between `low` and `high` have."""
+    """Draw random integers `[points, inputs]` with the signs of inputs between `low` and `high`."""
     rng = np.random.Generator(np.random.Philox(key=20200101))
     low, high = np.asarray(low), np.asarray(high)
     magnitudes = rng.integers(1, LARGEST, (POINTS, len(low)), endpoint=True)
@@ -38,16 +37,16 @@ def points(low: Sequence[float] | Array, high: Sequence[float] | Array) -> NDArr
 
 
 def choices(gate: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which gates are open, and which are on one side of ½ on all rows; `gate` is `[..., rows, out]`."""
+    """Return which gates are open and which stay on one side of ½ on all rows of `gate`, `[..., rows, out]`."""
     is_open: NDArray[np.bool_] = np.all(gate > 0.5, axis=-2)
     return is_open, is_open | np.all(gate < 0.5, axis=-2)
 
 
 def values(stages: Sequence[Stage], gates: Sequence[NDArray[np.bool_] | None], x: Array) -> Array:
-    """What a network with exact weights and open or closed gates gives, `[points, out]`, at integers `[points, in]`.
+    """Evaluate a network with exact weights and open or closed gates at integers; `[points, in]` to `[points, out]`.
 
     Raises:
-        ZeroDivisionError: there is a power of 0 with a negative exponent.
+        ZeroDivisionError: 0 has a negative exponent.
     """
     x = x.astype(object)
     for stage, is_open in zip(stages, gates, strict=True):
@@ -60,7 +59,7 @@ def values(stages: Sequence[Stage], gates: Sequence[NDArray[np.bool_] | None], x
 
 
 def _aggregate(branch: Branch, used: NDArray[np.bool_], x: Array) -> Array:
-    """The outputs of a branch that are used, `[points, used]`."""
+    """Return the used outputs of a branch, `[points, used]`."""
     weight: Array = _exact(branch.weight[used])
     match branch.leaf.aggregation:
         case Sum():
@@ -82,7 +81,7 @@ def _aggregate(branch: Branch, used: NDArray[np.bool_], x: Array) -> Array:
 
 
 def _outputs(factors: Sequence[Sequence[Array]], x: Array) -> Array:
-    """The product of the factors of each output."""
+    """Return the product of the factors of each output."""
     products = np.ones((len(x), len(factors)), object)
     for o, row in enumerate(factors):
         products[:, o] = prod(row, start=products[:, o])
@@ -95,7 +94,7 @@ def _power(x: Array, exponent: int | Fraction) -> Array:
 
 
 def root(value: Exact) -> Exact:
-    """The square root of a number that is not negative; a fraction if it can be."""
+    """Return the square root of a non-negative number, as a fraction if possible."""
     if isinstance(value, int | Fraction):
         top, bottom = isqrt(value.numerator), isqrt(value.denominator)
         if top**2 == value.numerator and bottom**2 == value.denominator:
@@ -110,11 +109,11 @@ _fraction = np.frompyfunc(lambda value: Fraction(value) if isinstance(value, int
 
 
 def same(one: Exact, other: Exact) -> bool:
-    """Whether two exact numbers are the same number."""
+    """Return whether two exact numbers are equal."""
     difference = one - other
     if isinstance(difference, int | Fraction):
         return difference == 0
     parts = difference.evalf(2).as_real_imag()
-    if any(part.is_Float and part._prec > 1 for part in parts):  # to some digits it is not 0
+    if any(part.is_Float and part._prec > 1 for part in parts):  # it differs from 0 in some digit
         return False
     return bool(difference == 0) or bool(difference.equals(0))

@@ -1,4 +1,4 @@
-"""A network as an expression: what its weights say, with exact numbers where they are close to them."""
+"""Networks as expressions, with exact numbers where weights are close to them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ DIGITS = 4
 
 @dataclass(frozen=True)
 class Expression:
-    """What a network computes, as SymPy expressions of its inputs.
+    """SymPy expressions of what a network computes from its inputs.
 
     Args:
-        outputs: one expression an output.
+        outputs: one expression per output.
         symbols: the inputs, in order.
-        rounded: the numbers that were taken for exact ones, and how far each was moved; of a gate, its value furthest
-            from 0 or 1.
-        approximate: the numbers that were not close to an exact one and stand as they are.
+        rounded: the numbers that were replaced by exact ones, with the distance; for a gate, its value furthest from 0
+            or 1.
+        approximate: the numbers that were not close to an exact one and were kept.
 
     Example:
         >>> import torch
@@ -55,14 +55,14 @@ class Expression:
 
     @property
     def sympy(self) -> "sympy.Expr | sympy.Tuple":
-        """The expression; of several outputs, a tuple."""
+        """The expression, or a tuple of them if there are several outputs."""
         import sympy
 
         return self.outputs[0] if len(self.outputs) == 1 else sympy.Tuple(*self.outputs)
 
     @property
     def largest_rounding(self) -> float:
-        """How far the number that was moved most was moved; 0 if none was."""
+        """Largest distance by which a number was moved; 0 if none was."""
         return max((rounding.distance for rounding in self.rounded), default=0.0)
 
     @property
@@ -74,13 +74,13 @@ class Expression:
         return self.text()
 
     def text(self, digits: int = DIGITS) -> str:
-        """The expression as text, a line an output; numbers that are not exact have so many digits."""
+        """Return the expression as text, one line per output, with `digits` digits for inexact numbers."""
         import sympy
 
         return self._lines(digits, sympy.sstr, "y{} = {}", "\n")
 
     def latex(self, digits: int = DIGITS) -> str:
-        """The expression as LaTeX, a line an output."""
+        """Return the expression as LaTeX, one line per output."""
         import sympy
 
         words = {symbol: _mbox(symbol.name) for symbol in self.symbols if not symbol.name.isidentifier()}
@@ -98,13 +98,13 @@ class Expression:
         return end.join(line.format(number, text) for number, text in enumerate(lines, 1))
 
     def numpy(self) -> Callable[[ArrayLike], NDArray[np.float64]]:
-        """A function of arrays `(*, inputs)` that gives arrays `(*, outputs)`."""
+        """Return a function from arrays `(*, inputs)` to arrays `(*, outputs)`."""
         from .callables import numpy_function
 
         return numpy_function(self.outputs, self.symbols)
 
     def torch(self) -> Callable[[Tensor], Tensor]:
-        """A function of tensors `(*, inputs)` that gives tensors `(*, outputs)`, and can be differentiated."""
+        """Return a differentiable function from tensors `(*, inputs)` to tensors `(*, outputs)`."""
         from .callables import torch_function
 
         return torch_function(self.outputs, self.symbols)
@@ -118,23 +118,23 @@ def expression(
     inputs: ArrayLike | None = None,
     length: int | None = None,
 ) -> Expression:
-    """A network as an expression.
+    """Return a network as an expression.
 
-    Weights and biases within `snap` of an integer become that integer, exponents of exp-log layers within `snap` of a
-    multiple of ½ that multiple. All that a layer does is shown: the absolute values and the ε = 1e-7 of an exp-log,
-    the maximum of a ReLU, the σ(Gx) = 1/(1 + exp(−Gx)) of a gate. Only a gate that is within `snap` of 0, or of 1, on
-    all of `inputs` is taken for closed, or open; that too is said in `rounded`.
+    Weights and biases within `snap` of an integer become that integer; exponents of exp-log layers within `snap` of a
+    multiple of ½ become that multiple. Everything a layer does is shown: the absolute values and the ε = 1e-7 of an
+    exp-log, the maximum of a ReLU, the σ(Gx) = 1/(1 + exp(−Gx)) of a gate. A gate counts as closed or open only if it
+    is within `snap` of 0 or of 1 on all of `inputs`; `rounded` lists it then.
 
     Args:
-        model: a unit, a `torch.nn.Sequential` of units, `Recurrent` cells among them.
-        names: names of the inputs; x1, x2, … by default. Of a recurrent network the inputs of the first step come
+        model: a unit or a `torch.nn.Sequential` of units, including `Recurrent` cells.
+        names: names of the inputs; x1, x2, … by default. For a recurrent network, the inputs of the first step come
             first.
-        snap: how far a number may be from the exact one that it is taken for; 0 for none, 0.5 for all.
+        snap: largest distance at which a number is replaced by an exact one; 0 for none, 0.5 for all.
         inputs: rows that the network is meant for, `[rows, inputs]` or, if it is recurrent, `[rows, length, inputs]`.
-        length: steps of the sequence, for a recurrent network; the expression is that of its last step.
+        length: number of steps, for a recurrent network; the expression is that of its last step.
 
     Raises:
-        TypeError: there is a layer that does not say what it is made of.
+        TypeError: a layer has no `parts`.
         ValueError: an argument does not fit the network, or a weight is not finite.
     """
     return express(of_module(model), names, snap, inputs=inputs, length=length)
@@ -148,11 +148,11 @@ def from_weights(
     *,
     inputs: ArrayLike | None = None,
 ) -> Expression:
-    """The expression of a network of a spec, from its effective weights as a run has them.
+    """Return the expression of a spec's network, from its effective weights as stored in a run.
 
     Args:
-        spec: whose layers and sizes they are of.
-        weights: flat, such as `Run.best_weights`.
+        spec: spec that defines layers and sizes.
+        weights: flat weights, such as `Run.best_weights`.
         names, snap, inputs: as in `expression`.
 
     Example:
@@ -173,7 +173,7 @@ def express(
     inputs: ArrayLike | None = None,
     length: int | None = None,
 ) -> Expression:
-    """The expression of a network that is known by its stages; the arguments are those of `expression`."""
+    """Return the expression of a network given by its stages; the arguments are those of `expression`."""
     import sympy
 
     from .symbolic import outputs
@@ -192,12 +192,12 @@ def _steps(stages: Sequence[Stage], length: int | None) -> int:
     if recurrent and (length is None or length < 1):
         raise ValueError(f"length must be the number of steps of the sequence, at least 1, got {length}")
     if length is not None and not recurrent:
-        raise ValueError(f"length is for recurrent networks, and this one is not; got {length}")
+        raise ValueError(f"length must be None for a network that is not recurrent, got {length}")
     return length or 1
 
 
 def _names(names: Sequence[str] | None, width: int, length: int | None) -> list[str]:
-    """Names of the inputs; x1, x2, … or, of several inputs a step, x1_1, x1_2, …, x2_1, …."""
+    """Return the names of the inputs; by default x1, x2, … or, for several inputs per step, x1_1, x1_2, …, x2_1, …."""
     steps = 1 if length is None else length
     if names is None:
         if length is None or width == 1:
@@ -205,17 +205,17 @@ def _names(names: Sequence[str] | None, width: int, length: int | None) -> list[
         return [f"x{t}_{i}" for t in range(1, steps + 1) for i in range(1, width + 1)]
     names = [names] if isinstance(names, str) else list(names)
     if len(names) != width * steps:
-        raise ValueError(f"names must be {width * steps}, one an input, got {len(names)}")
+        raise ValueError(f"names must be {width * steps}, one per input, got {len(names)}")
     for name in names:
         if not _checks.text("names", name).strip():
-            raise ValueError(f"names must be text that is not empty, got {name!r}")
+            raise ValueError(f"names must be non-empty text, got {name!r}")
         if names.count(name) > 1:
             raise ValueError(f"names must be different, got {name!r} twice")
     return names
 
 
 def _mbox(name: str) -> str:
-    """A name in LaTeX, as text that cannot be a command."""
+    """Return a name in LaTeX, as text that cannot be a command."""
     return rf"\mbox{{{''.join(TEX.get(character, character) for character in printable(name))}}}"
 
 
@@ -229,7 +229,7 @@ def _rows(inputs: ArrayLike, width: int, length: int | None) -> NDArray[np.float
 
 
 def _saturated(stages: Sequence[Stage], snap: float, rows: NDArray[np.float64]) -> list[list[Rounding | None] | None]:
-    """For each output of each gated stage what its gate is taken for; None where it is neither open nor closed."""
+    """Return the rounded gate of each output of each gated stage; None where it is neither open nor closed."""
     from .numeric import forward
 
     _, gates = forward(stages, rows)
@@ -249,7 +249,7 @@ def _choices(name: str, gate: Array, snap: float) -> list[Rounding | None]:
 
 
 def _approximate(stages: Sequence[Stage], gates: Sequence[list[Rounding | None] | None]) -> tuple[str, ...]:
-    """Which weights are not exact, and which gates are shown."""
+    """Return the weights that are not exact and the gates that are shown."""
     found = []
     for stage, gate in zip(stages, gates, strict=True):
         for branch in stage.branches:

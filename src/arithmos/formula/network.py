@@ -1,4 +1,4 @@
-"""A network as its parts and effective weights: what expressions, judges and exports are made from."""
+"""Networks as parts and effective weights, from which expressions, judges and exports are made."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,13 +24,13 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Branch:
-    """A weight matrix and what is done with it.
+    """Weight matrix with the operation it enters.
 
     Args:
         name: "weight"; "add" or "mul" in a gated unit.
-        leaf: its parts.
+        leaf: the parts of the operation.
         weight: effective weights, `out x in`.
-        bias: added before the activation, where there is one.
+        bias: bias added before the activation, if any.
     """
 
     name: str
@@ -40,19 +40,19 @@ class Branch:
 
     @property
     def grid(self) -> int:
-        """Steps between two integers at which weights are read: exponents may be halves, since √z is |z|^½."""
+        """Steps per integer on which weights are rounded: exponents may be halves, since √z is |z|^½."""
         return 2 if isinstance(self.leaf.aggregation, ExpLog) else 1
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A layer with its weights.
+    """Layer with its weights.
 
     Args:
-        name: its place and unit, such as "layer 1, NAU".
-        branches: one; two, a sum and a product, in a gated unit.
-        gate: the gate's weights in a gated unit.
-        initial: every element of the first state in a recurrent layer.
+        name: its position and unit, such as "layer 1, NAU".
+        branches: one, or a sum and a product in a gated unit.
+        gate: weights of the gate in a gated unit.
+        initial: value of every element of the initial state in a recurrent layer.
     """
 
     name: str
@@ -62,24 +62,24 @@ class Stage:
 
     @property
     def out_features(self) -> int:
-        """Length of its output."""
+        """Number of outputs."""
         return int(self.branches[0].weight.shape[-2])
 
     @property
     def in_features(self) -> int:
-        """Length of its input, without the state of a recurrent layer."""
+        """Number of inputs, without the state of a recurrent layer."""
         width = int(self.branches[0].weight.shape[-1])
         return width if self.initial is None else width - self.out_features
 
 
 @dataclass(frozen=True)
 class Rounding:
-    """A number that was taken for an exact one.
+    """Number that was replaced by an exact one.
 
     Args:
-        where: which number, such as "layer 1, NAU, weight[0, 3]", counted from 0 as in the array.
-        value: what it was.
-        exact: what it was taken for.
+        where: position of the number, such as "layer 1, NAU, weight[0, 3]", counted from 0 as in the array.
+        value: its value.
+        exact: the exact number.
     """
 
     where: str
@@ -88,16 +88,16 @@ class Rounding:
 
     @property
     def distance(self) -> float:
-        """How far it was moved."""
+        """Distance by which it was moved."""
         return abs(self.value - float(self.exact))
 
 
 def of_module(model: nn.Module) -> tuple[Stage, ...]:
-    """The stages of a stack of units: one layer, a `torch.nn.Sequential` of them, `Recurrent` cells among them.
+    """Return the stages of a layer or of a `torch.nn.Sequential` of layers, including `Recurrent` cells.
 
     Raises:
-        TypeError: there is a layer that does not say what it is made of.
-        ValueError: a layer does not take what the one before it gives, or a weight is not finite.
+        TypeError: a layer has no `parts`.
+        ValueError: a layer does not fit the one before it, or a weight is not finite.
     """
     stages = [_stage(module, number) for number, module in enumerate(_modules(model), 1)]
     if not stages:
@@ -119,30 +119,27 @@ def _stage(module: nn.Module, number: int) -> Stage:
     parts = getattr(module, "parts", None)
     name = f"layer {number}, {type(module).__name__}"
     if not isinstance(parts, Leaf | GateParts) or not keeps_parts(type(module)):
-        raise TypeError(
-            f"{name}, does not say what it is made of; a formula is read from units of arithmos.nn, stacks of them, "
-            "and layers with `parts`"
-        )
+        raise TypeError(f"{name}, must be a unit of arithmos.nn, a stack of units,or a layer with `parts`")
     parameters = [parameter.detach().cpu().double().numpy() for parameter in module.parameters()]
     sizes = parameters[0].shape[::-1]
     return _assemble(name, parts, sizes, effective([parts], sizes, np.concatenate([p.ravel() for p in parameters])))
 
 
 def of_weights(layers: Sequence[Layer], sizes: Sequence[int], weights: ArrayLike) -> tuple[Stage, ...]:
-    """The stages of a network from its effective weights, flat, in the order of `engines.contract.layout`.
+    """Return the stages of a network from its flat effective weights, in the order of `engines.contract.layout`.
 
-    Axes in front of the last one, a network each, stay in front in all arrays.
+    Leading axes, one network per entry, stay in front in all arrays.
 
     Raises:
-        TypeError: there is a layer that does not say what it is made of.
-        ValueError: there are too many or too few weights, or one is not finite.
+        TypeError: a layer has no `parts`.
+        ValueError: the number of weights is wrong, or one is not finite.
     """
     flat = np.asarray(weights, np.float64)
     stages, position = [], 0
     for number, (layer, size) in enumerate(zip(layers, pairwise(sizes), strict=True), 1):
         name, parts = f"layer {number}, {layer.name}", layer.parts
         if parts is None:
-            raise TypeError(f"{name}, does not say what it is made of, so its parameters cannot be read as weights")
+            raise TypeError(f"{name}, must have `parts`; without them its parameters cannot be read as weights")
         count = sum(prod(shape) for _, shape in layout(parts, *size))
         if position + count <= flat.shape[-1]:
             stages.append(_assemble(name, parts, size, flat[..., position : position + count]))
@@ -165,12 +162,12 @@ def _assemble(name: str, parts: Parts, sizes: Sequence[int], flat: Array) -> Sta
 
 
 def check(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """The stages, if each takes what the one before it gives and all numbers are finite."""
+    """Return the stages, or raise if one does not fit the one before it or a number is not finite."""
     for before, after in pairwise(stages):
         if before.out_features != after.in_features:
             raise ValueError(
                 f"{after.name}, must take the {before.out_features} values that {before.name}, gives; "
-                f"it takes {after.in_features}"
+                f"got {after.in_features}"
             )
     for stage in stages:
         for name, array in _named(stage):
@@ -190,10 +187,10 @@ def _named(stage: Stage) -> Iterator[tuple[str, Array]]:
 
 
 def snapped(stages: Sequence[Stage], snap: float) -> tuple[tuple[Stage, ...], tuple[Rounding, ...]]:
-    """The same network with exact numbers, as fractions, in place of weights that are within `snap` of one.
+    """Return the network with exact fractions in place of weights within `snap` of one, and the list of roundings.
 
-    Weights and biases are read as integers, exponents of exp-log layers as multiples of ½. Weights of gates stay as
-    they are.
+    Weights and biases are rounded to integers, exponents of exp-log layers to multiples of ½. Weights of gates are
+    kept.
     """
     if not 0 <= snap <= 0.5:
         raise ValueError(f"snap must be from 0 to 0.5, got {snap}")

@@ -1,4 +1,4 @@
-"""What a network gives, in floating point."""
+"""Evaluation of networks in floating point."""
 
 from collections.abc import Sequence
 
@@ -11,13 +11,13 @@ from .network import Array, Branch, Stage
 def forward(
     stages: Sequence[Stage], x: Array, open_gates: Sequence[Array | None] | None = None
 ) -> tuple[Array, list[Array | None]]:
-    """Outputs, and the gates of each stage, of a network with float weights.
+    """Return the outputs and the gates of each stage of a network with float weights.
 
     Args:
-        stages: the network; arrays may have further axes in front, a network each.
-        x: `[..., time, in_features]`; a network that is not recurrent takes each row for itself.
-        open_gates: for each gated stage which of its gates are open, `[..., out]`; the rest are closed. By default
-            gates are what they are.
+        stages: the network; its arrays may have leading axes, one network per entry.
+        x: `[..., time, in_features]`; a network that is not recurrent takes each row on its own.
+        open_gates: for each gated stage, which of its gates are open, `[..., out]`; the others are closed. By default
+            the gates keep their values.
     """
     gates: list[Array | None] = []
     for stage, is_open in zip(stages, open_gates or [None] * len(stages), strict=True):

@@ -1,4 +1,4 @@
-"""Formulas read from text. Nothing in the text is run: `sympy.sympify` would hand it to Python's `eval`."""
+"""Parser of formulas. It never evaluates text, unlike `sympy.sympify`, which passes it to Python's `eval`."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ MOST_CHARACTERS = 20_000
 DEEPEST = 50
 LARGEST_EXPONENT = 100
 MOST_BITS = 100_000
-"""Largest numerator or denominator that a formula may reach at the integers it is evaluated at."""
+"""Most bits of a numerator or denominator at the integers where a formula is evaluated."""
 INPUT_BITS = 10
 """Bits of these integers; see `exact.LARGEST`."""
 _LONGEST_NUMBER = 40
@@ -28,7 +28,7 @@ _FUNCTIONS: dict[str, tuple[int, Callable[..., sympy.Expr]]] = {
     "Max": (2, lambda one, other: sympy.Max(one, other, evaluate=False)),
     "Min": (2, lambda one, other: sympy.Min(one, other, evaluate=False)),
 }
-"""Functions with the number of their arguments, under the names that `str` of an expression gives them."""
+"""Functions with their number of arguments, under the names that `str` of an expression uses."""
 
 
 class _Token(NamedTuple):
@@ -38,7 +38,7 @@ class _Token(NamedTuple):
 
 
 class _Value(NamedTuple):
-    """An expression, and bits of its numerator and denominator at integers."""
+    """Expression with the bits of its numerator and denominator at integers."""
 
     expr: sympy.Expr
     top: float
@@ -46,10 +46,10 @@ class _Value(NamedTuple):
 
 
 def parse(text: object, names: Sequence[str]) -> sympy.Expr:
-    """Read a formula.
+    """Parse a formula.
 
-    It consists of numbers, names, `+ - * /`, `**` or `^` with a constant exponent, parentheses, and the functions
-    sqrt, Abs, Max and Min. Decimal numbers are taken as exact fractions.
+    A formula consists of numbers, names, `+ - * /`, `**` or `^` with a constant exponent, parentheses, and the
+    functions sqrt, Abs, Max and Min. Decimal numbers become exact fractions.
 
     Args:
         text: the formula.
@@ -66,7 +66,7 @@ def parse(text: object, names: Sequence[str]) -> sympy.Expr:
         ValueError: target must be a formula in x1 to x2, got 'y' at character 6: unknown name; allowed are ...
     """
     if not isinstance(text, str):
-        raise ValueError(f"target must be a formula as text or of SymPy, got {_checks.shown(text)}")
+        raise ValueError(f"target must be a formula as text or a SymPy expression, got {_checks.shown(text)}")
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"target must have at most {MOST_CHARACTERS:,} characters, got {len(text):,}")
     return _Reader(text, names).whole()
@@ -98,7 +98,7 @@ class _Reader:
         )
 
     def _take(self, *texts: str) -> _Token | None:
-        """The next token if it is one of these."""
+        """Consume and return the next token if it is one of these."""
         token = self._tokens[self._next]
         if token.kind != "sign" or token.text not in texts:
             return None
@@ -191,7 +191,7 @@ class _Reader:
         return value
 
     def _enter(self) -> _Token:
-        """The next token, one level deeper."""
+        """Return the next token, one level deeper."""
         token = self._tokens[self._next]
         self._depth += 1
         if self._depth > DEEPEST:

@@ -1,4 +1,4 @@
-"""The maths of the parts, on SymPy expressions."""
+"""Evaluation of networks on SymPy expressions."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -16,12 +16,12 @@ _EPSILON = sympy.Float(EPSILON)
 def outputs(
     stages: Sequence[Stage], steps: Sequence[Values], gates: Sequence[Sequence[Rounding | None] | None]
 ) -> Values:
-    """What a network gives at the last of some steps.
+    """Return the outputs of a network at the last of some steps.
 
     Args:
-        stages: the network, its exact numbers as fractions.
+        stages: the network, with exact numbers as fractions.
         steps: its inputs, step by step; one step unless it is recurrent.
-        gates: for each output of each gated stage what its gate is taken for, or None to show it.
+        gates: for each output of each gated stage, the value its gate is rounded to, or None to keep it symbolic.
     """
     for stage, choices in zip(stages, gates, strict=True):
         if stage.initial is None:
@@ -81,7 +81,7 @@ def _number(value: Fraction | float) -> sympy.Expr:
     return sympy.Float(float(value))
 
 
-# SymPy looks for the sign of what stands in an absolute value or a maximum, for seconds if it has hundreds of terms.
+# SymPy determines the sign of the argument of an absolute value or maximum, which takes seconds for many terms.
 
 
 def _magnitude(value: sympy.Expr) -> sympy.Expr:

@@ -109,7 +109,7 @@ class Layer:
         if ":" in unit:
             raise ValueError(f"unit {unit!r} with digest {version} is in a user's file, which a spec does not hold")
         if unit not in CELLS or version != str(CELLS[unit].version):
-            raise ValueError(f"there is no unit {unit!r} of version {version} in this arithmos")
+            raise ValueError(f"this version of arithmos has no unit {unit!r} of version {version}")
         return cls(unit, tuple(sorted(_checks.table("options", known["options"]).items())))
 
     @property
