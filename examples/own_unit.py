@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from arithmos import bench
+from arithmos.functional import clamp
 from arithmos.tasks import TEN_PARAMETERS
 
 
@@ -23,14 +24,14 @@ class DividingNMU(nn.Module):
         nn.init.uniform_(self.weight, -0.5, 0.5, generator=generator)
 
     def forward(self, x: Tensor) -> Tensor:
-        w = self.weight.clamp(-1, 1)
+        w = clamp(self.weight, -1.0, 1.0)  # unlike torch.clamp, it has a slope on its bounds in every version
         x = x.unsqueeze(-2)
         size = w.abs()
         return torch.prod(size * torch.where(w < 0, 1 / x, x) + 1 - size, -1)
 
     def weights(self) -> dict[str, Tensor]:
         """What is judged: -1, 0 and 1 are exact."""
-        return {"weight": self.weight.clamp(-1, 1)}
+        return {"weight": clamp(self.weight, -1.0, 1.0)}
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """What is kept after every step."""

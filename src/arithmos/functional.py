@@ -1,11 +1,13 @@
 """The units as pure functions of an input and parameters, by name: `functional.nmu(x, weight)`.
 
 The layers of `arithmos.nn` hold the parameters; all the maths is here. Beside the units stand what they are made
-of: the aggregations `linear`, `exp_log` and `product`, the weights of a NAC, the gate, the sparsity of a weight.
+of: the aggregations `linear`, `exp_log` and `product`, the weights of a NAC, the clamp, the gate, the sparsity of a
+weight.
 """
 
 from .nn._aggregate import exp_log as exp_log
 from .nn._aggregate import linear as linear
+from .nn._clamp import clamp as clamp
 from .nn._gate import gate as gate
 from .nn._gate import mix as mix
 from .nn._layer import sparsity as sparsity

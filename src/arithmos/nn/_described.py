@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ._aggregate import exp_log, linear
+from ._clamp import clamp
 from ._gate import gate, mix
 from ._init import Init
 from ._layer import sparsity
@@ -143,9 +145,9 @@ def _leaf(leaf: Leaf, parameters: Sequence[Tensor], x: Tensor) -> Tensor:
     elif isinstance(leaf.map, Sigmoid):
         weight = weight.sigmoid()
     elif isinstance(leaf.map, Clamp) and leaf.map.clip:
-        weight = weight.clamp(leaf.map.low, leaf.map.high)
+        weight = clamp(weight, leaf.map.low, leaf.map.high)
     if isinstance(leaf.aggregation, Sum):
         z = linear(x, weight, parameters[-1] if leaf.bias else None)
     else:
         z = exp_log(x, weight) if isinstance(leaf.aggregation, ExpLog) else product(x, weight)
-    return z if leaf.activation == "none" else z.clamp(0, 6) if leaf.activation == "relu6" else z.relu()
+    return z if leaf.activation == "none" else F.relu6(z) if leaf.activation == "relu6" else z.relu()

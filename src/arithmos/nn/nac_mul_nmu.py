@@ -8,6 +8,7 @@ from torch import Tensor
 
 from .._typing import Float
 from ._aggregate import exp_log
+from ._clamp import clamp
 from ._layer import Layer, choose, matrix
 from ._parts import Clamp, ExpLog, Leaf
 from ._unit import Unit
@@ -16,7 +17,7 @@ from .nmu import INITS
 
 def nac_mul_nmu(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float[Tensor, "*batch o"]:
     """Products of powers of the inputs' magnitudes, with the exponents `weight`, clipped to [0, 1]."""
-    return exp_log(x, weight.clamp(0.0, 1.0))
+    return exp_log(x, clamp(weight, 0.0, 1.0))
 
 
 class NACMulNMU(Layer):
@@ -57,7 +58,7 @@ class NACMulNMU(Layer):
         self.reset_parameters()
 
     def weights(self) -> dict[str, Tensor]:
-        return {"weight": self.weight.clamp(0.0, 1.0)}
+        return {"weight": clamp(self.weight, 0.0, 1.0)}
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         self.watch_range()

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .._typing import Float
 from ._aggregate import linear
+from ._clamp import clamp
 from ._init import GlorotUniform
 from ._layer import Layer, choose, matrix
 from ._parts import Clamp, Leaf, Sum
@@ -20,7 +21,7 @@ INITS = {"released": GlorotUniform(cap=0.5), "paper": GlorotUniform()}
 
 def nau(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: bool = True) -> Float[Tensor, "*batch o"]:
     """Weighted sums of the inputs, with the weights clipped to [-1, 1] unless told not to."""
-    return linear(x, weight.clamp(-1.0, 1.0) if clip else weight)
+    return linear(x, clamp(weight, -1.0, 1.0) if clip else weight)
 
 
 class NAU(Layer):
@@ -65,7 +66,7 @@ class NAU(Layer):
         self.reset_parameters()
 
     def weights(self) -> dict[str, Tensor]:
-        return {"weight": self.weight.clamp(-1.0, 1.0) if self.clip else self.weight}
+        return {"weight": clamp(self.weight, -1.0, 1.0) if self.clip else self.weight}
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         self.watch_range()

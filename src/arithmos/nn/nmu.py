@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from .._typing import Float
+from ._clamp import clamp
 from ._init import Uniform
 from ._layer import Layer, choose, matrix
 from ._parts import Clamp, Leaf, Product
@@ -22,7 +23,7 @@ INITS = {"released": Uniform(0.25, 0.75), "paper": Uniform((1 - math.sqrt(3)) / 
 
 def nmu(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: bool = True) -> Float[Tensor, "*batch o"]:
     """Products of the inputs that the weights select; weights are clipped to [0, 1] unless told not to."""
-    return product(x, weight.clamp(0.0, 1.0) if clip else weight)
+    return product(x, clamp(weight, 0.0, 1.0) if clip else weight)
 
 
 class NMU(Layer):
@@ -68,7 +69,7 @@ class NMU(Layer):
         self.reset_parameters()
 
     def weights(self) -> dict[str, Tensor]:
-        return {"weight": self.weight.clamp(0.0, 1.0) if self.clip else self.weight}
+        return {"weight": clamp(self.weight, 0.0, 1.0) if self.clip else self.weight}
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         self.watch_range()

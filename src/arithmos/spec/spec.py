@@ -88,9 +88,9 @@ class Spec:
     optimizer: Adam = Adam()
 
     def __post_init__(self) -> None:
-        for name, kind in (("task", Task), ("model", Model), ("optimizer", Adam)):
+        kinds = ("task", Task, "task of arithmos.tasks"), ("model", Model, "Model"), ("optimizer", Adam, "Adam")
+        for name, kind, wanted in kinds:
             if not isinstance(getattr(self, name), kind):
-                wanted = getattr(kind, "__name__", "task of arithmos.tasks")
                 raise ValueError(f"{name} must be a {wanted}, got {_checks.shown(getattr(self, name))}")
         for name, least in COUNTS.items():
             object.__setattr__(self, name, _checks.whole(name, getattr(self, name), least))

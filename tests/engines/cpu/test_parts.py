@@ -15,6 +15,7 @@ from arithmos.engines.cpu._compile import LANES
 from arithmos.engines.cpu.kernel import adam, corrections, error_gradient
 from arithmos.engines.cpu.memory import make_scratch
 from arithmos.engines.cpu.program import write
+from arithmos.functional import clamp
 from arithmos.nn._init import GlorotUniform
 from arithmos.nn._layer import sparsity
 from arithmos.nn._parts import EPSILON, Clamp, ExpLog, Free, Gate, Leaf, Product, Sigmoid, Sum, TanhSigmoid
@@ -75,7 +76,7 @@ class Reference:
         elif isinstance(leaf.map, Sigmoid):
             w = stored.sigmoid()
         elif isinstance(leaf.map, Clamp) and leaf.map.clip:
-            w = stored.clamp(leaf.map.low, leaf.map.high)
+            w = clamp(stored, leaf.map.low, leaf.map.high)
         return w, self.take(o) if leaf.bias else 0.0
 
     def leaf(self, leaf, x, w, bias):
