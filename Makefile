@@ -34,7 +34,8 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 types: $(STAMP)
-	$(BIN)/mypy
+	$(BIN)/mypy --python-version 3.11  # the oldest and the newest, for modules and functions that one of them lacks
+	$(BIN)/mypy --python-version 3.14
 
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
