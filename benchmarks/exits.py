@@ -6,9 +6,10 @@ are where many processes share few cores. So every command is run many times, se
 `--late`, threads other than the first wait 0.1 s whenever they ask for the interpreter, which finds in ten runs what
 load finds in hundreds; it needs a C compiler and a shared library of Python.
 
-    python benchmarks/exits.py [--times 200] [--at-once 6] [--late] [--only "store merge"] [--write]
+    python benchmarks/exits.py [--times 200] [--at-once 6] [--late] [--only "store merge"] [--log exits.tsv] [--write]
 
-`--write` puts the table into `exits.md`, next to this file.
+`--log` keeps every end in a file as it comes; started again with that file, only what is missing is run. `--write` puts
+the table into `exits.md`, next to this file; `--times 0 --log … --write` only the table of a log.
 """
 
 import argparse
@@ -93,7 +94,7 @@ def end_of(command: str, template: Path, environment: dict[str, str]) -> tuple[i
         shutil.copytree(template, folder, dirs_exist_ok=True)
         words = [sys.executable, "-m", "arithmos", *command.split()]
         done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
-    return done.returncode, (done.stderr.strip().splitlines() or [""])[-1]
+    return done.returncode, " ".join((done.stderr.strip().splitlines() or [""])[-1].split())
 
 
 def main() -> None:
@@ -102,27 +103,36 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=3 * len(os.sched_getaffinity(0)))
     parser.add_argument("--late", action="store_true")
     parser.add_argument("--only", action="append", choices=COMMANDS)
+    parser.add_argument("--log", type=Path)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    names = options.only or list(COMMANDS)
-    ends: dict[str, Counter[tuple[int, str]]] = {name: Counter() for name in names}
+    ends: dict[str, Counter[tuple[int, str]]] = {name: Counter() for name in COMMANDS}
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(options.at_once) as pool:
+        path = options.log or Path(scratch, "log")
+        path.touch()
+        for line in path.read_text(encoding="utf-8").splitlines():
+            name, status, message = line.split("\t")
+            ends[name][int(status), message] += 1
         template = Path(scratch, "template")
         prepare(template)
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
         if options.late:
             environment["LD_PRELOAD"] = str(compile_late(Path(scratch)))
-        turns = [name for _ in range(options.times) for name in names]
-        for name, end in zip(turns, pool.map(lambda n: end_of(COMMANDS[n], template, environment), turns), strict=True):
-            ends[name][end] += 1
-            if end[0]:
-                print(name, *end, flush=True)
+        names = options.only or list(COMMANDS)
+        turns = [name for turn in range(options.times) for name in names if turn >= ends[name].total()]
+        results = pool.map(lambda name: end_of(COMMANDS[name], template, environment), turns)
+        with path.open("a", encoding="utf-8") as log:
+            for name, end in zip(turns, results, strict=True):
+                ends[name][end] += 1
+                print(name, *end, sep="\t", file=log, flush=True)
+                if end[0]:
+                    print(name, *end, flush=True)
     rows = []
     for name, counts in ends.items():
         others = "; ".join(f"{count} × {status}: {line}" for (status, line), count in counts.items() if status)
         rows.append([f"`{COMMANDS[name]}`", counts.total(), sum(n for (s, _), n in counts.items() if not s), others])
     rows.append(["all", *(sum(row[column] for row in rows) for column in (1, 2)), ""])
-    text = machine.table(["command", "runs", "status 0", "other ends"], rows)
+    text = machine.table(["command", "runs", "status 0", "other ends"], [row for row in rows if row[1]])
     print(text)
     if options.write:
         about = machine.describe("torch", "pyarrow", "pandas", "scipy")
