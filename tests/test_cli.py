@@ -1,9 +1,12 @@
+import ast
 import errno
+import inspect
 import json
 import os
 import signal
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,7 @@ from arithmos import __version__, bench
 from arithmos.cli import main
 from arithmos.engines import ENGINES
 from arithmos.papers import EXPERIMENTS, FIGURES
-from arithmos.store import Store
+from arithmos.store import PACKED_BYTES, PACKED_FILES, Store
 
 OWN_UNIT = """
 import torch
@@ -82,6 +85,20 @@ def test_every_help_has_an_example(path):
     assert all(line.strip().startswith(" ".join(["arithmos", *path])) for line in examples)
 
 
+def test_every_command_is_short():
+    """It parses and calls: fewer than fifteen lines below its docstring."""
+    for path, command in every_command():
+        [function] = ast.parse(textwrap.dedent(inspect.getsource(command.callback))).body
+        lines = function.end_lineno - function.body[0].end_lineno
+        assert lines < 15, f"{' '.join(path)} has {lines} lines"
+
+
+def test_help_of_pack_has_the_defaults_of_the_store():
+    text = " ".join(arithmos("store", "pack", "--help").stdout.split())
+    assert f"[default: {PACKED_BYTES // 2**20} MiB]" in text
+    assert f"[default: {PACKED_FILES}]" in text
+
+
 def test_no_command_is_a_question_for_help():
     assert arithmos().stdout == arithmos("--help").stdout
     assert arithmos("store").stdout == arithmos("store", "--help").stdout
@@ -112,9 +129,9 @@ def test_version():
         (["run", "table-1", "--iterations", "-1"], "iterations must be a whole number from 0 to 2^32 - 1, got -1"),
         (["run", "table-1", "--jobs", "0"], "--jobs"),
         (["run", "table-1", "--engine", "gpu"], "auto"),
-        (["run", "table-1", "--budget", "9"], "'9' is no duration; write 90s, 9m or 1h30m"),
-        (["run", "table-1", "--budget", ""], "'' is no duration"),
-        (["run", "table-1", "--budget", "1.2.3h"], "'1.2.3h' is no duration"),
+        (["run", "table-1", "--budget", "9"], "'9' is not a duration; write 90s, 9m or 1h30m"),
+        (["run", "table-1", "--budget", ""], "'' is not a duration"),
+        (["run", "table-1", "--budget", "1.2.3h"], "'1.2.3h' is not a duration"),
         (["table", "table-1", "--format", "xml"], "markdown"),
         (["table", "table-1", "--criterion", "strict"], "corrected"),
         (["run", "table-1", "--models", "NAU>none.py:Own"], "there is no file 'none.py'"),
@@ -124,7 +141,7 @@ def test_version():
         (["figure", "loss-surfaces"], "unknown figure 'loss-surfaces'; did you mean 'loss-surface'?"),
         (["figure", "table-1", "-o", "table.gif"], "path must end in .html, .svg, .png, .pdf, .json, got 'table.gif'"),
         (["figure", "table-1", "-o", "nowhere/table.svg"], "nowhere/table.svg"),
-        (["table", "table-1", "--store", "nowhere"], "there is no folder 'nowhere'; `arithmos run` makes one"),
+        (["table", "table-1", "--store", "nowhere"], "there is no folder 'nowhere'; `arithmos run` creates one"),
         (["verdict", "--store", "nowhere"], "there is no folder 'nowhere'"),
         (["store", "check", "--store", "nowhere"], "there is no folder 'nowhere'"),
     ],
@@ -237,12 +254,12 @@ def test_a_run_its_table_and_its_resumption():
     done = arithmos("run", "table-1", *SHORT)
     assert done.exit_code == 0, done.output
     assert "×   NMU    torch   2     0% +66% −0%" in done.stdout
-    assert "2 runs made in" in done.stdout
+    assert "Made 2 runs in" in done.stdout
     assert len(Store("runs")) == 2
     again = arithmos("run", "table-1", *SHORT)
-    assert again.stdout.splitlines()[-1] == "nothing to do: all 2 runs are in runs"
+    assert again.stdout.splitlines()[-1] == "Nothing to do: all 2 runs are in runs."
     more = arithmos("run", "table-1", *SHORT[:-1], "3")
-    assert "1 runs made in" in more.stdout
+    assert "Made 1 runs in" in more.stdout
     assert len(Store("runs")) == 3
 
 
@@ -262,8 +279,8 @@ def test_an_experiment_file(tmp_path):
     file = tmp_path / "mine" / "wider.toml"
     file.write_text(OWN_EXPERIMENT)
     assert "8 of 8 runs to make" in arithmos("run", "mine/wider.toml", "--dry-run").stdout
-    assert "8 runs made in" in arithmos("run", "mine/wider.toml", "--engine", "torch").stdout
-    assert "nothing to do" in arithmos("run", file).stdout
+    assert "Made 8 runs in" in arithmos("run", "mine/wider.toml", "--engine", "torch").stdout
+    assert "Nothing to do" in arithmos("run", file).stdout
     rows = json.loads(arithmos("table", "mine/wider.toml", "--format", "json").stdout)
     assert [(row["label"], row["hidden_size"], row["n"]) for row in rows] == [
         *[("NMU", size, 2) for size in (2, 3)],
@@ -372,9 +389,9 @@ def test_store_info_merge_pack_and_check():
     for n in (1, 2, 3):
         store_runs("table-1", n=n)
     assert "9 runs of 3 specs in runs: 3 files" in arithmos("store", "info").stdout
-    assert "9 runs came to other, which has 9" in arithmos("store", "merge", "runs", "--store", "other").stdout
-    assert arithmos("store", "pack").stdout == "3 files became 1\n"
-    assert arithmos("store", "check").stdout == "9 runs are sound, 0 files are not\n"
+    assert "Added 9 runs; other now holds 9." in arithmos("store", "merge", "runs", "--store", "other").stdout
+    assert arithmos("store", "pack").stdout == "Packed 3 files into 1.\n"
+    assert arithmos("store", "check").stdout == "9 sound runs, 0 damaged files\n"
     assert "max_bytes must hold the largest run" in complaint("store", "pack", "--max-bytes", "9", status=2)
     assert "there is no store to merge: none" in complaint("store", "merge", "none", status=1)
 
@@ -406,11 +423,11 @@ def test_budget(monkeypatch, text, seconds):
     done = arithmos("run", "table-1", "--budget", text)
     assert given["budget_s"] == seconds
     assert done.exit_code == 0
-    assert "out of time: 30 of 300 runs are in runs, 270 to go" in done.stdout
+    assert "Out of time: 30 of 300 runs are in runs, 270 to go. Unfinished runs were saved." in done.stdout
     assert done.stdout.splitlines()[-1] == f"  arithmos run table-1 --budget {text}"
 
 
-def test_an_interrupt_says_how_to_go_on(monkeypatch):
+def test_an_interrupt_says_how_to_resume(monkeypatch):
     outcome = bench.Outcome(runs=300, stored=10, finished=20, stopped="interrupted", elapsed_s=1)
     monkeypatch.setattr(bench, "run", lambda parts, **options: outcome)
     done = arithmos("run", "table-1", "--models", "NAU>NMU")
@@ -436,7 +453,7 @@ def test_ctrl_c_keeps_what_is_under_way():
     out, err = process.communicate(timeout=300)
     assert "Traceback" not in err, err
     assert process.returncode == 130, err
-    assert "interrupted: 0 of 2 runs are in runs, 2 to go" in out
+    assert "Interrupted: 0 of 2 runs are in runs, 2 to go" in out
     assert len(Store("runs").suspended) == 2
 
 

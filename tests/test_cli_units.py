@@ -58,19 +58,19 @@ def test_each_unit_has_its_row_or_its_line():
     assert "Runs that met NaN and ended early: 2." in done.stdout
     assert done.stdout.splitlines()[-1].partition(". ")[2] == (
         "Refused or failed: 2 of NAU>units.py:RaisesThird, 2 of NAU>units.py:Integers, 2 of NAU>units.py:Lies, "
-        "2 of NAU>units.py:RaisesLate"
+        "2 of NAU>units.py:RaisesLate."
     )
     again = arithmos("run", "table-1", *models(*BESIDE), *SHORT)
     assert again.exit_code == 1
-    assert "0 runs made" in again.stdout
+    assert "Made 0 runs" in again.stdout
     assert len(Store("runs")) == 12
 
 
 def test_what_was_refused_is_told_when_time_runs_out():
     done = arithmos("run", "table-1", *models("Integers"), *SHORT, "--engine", "torch", "--budget", "0s")
     assert done.exit_code == 1
-    assert "out of time: 0 of 4 runs are in runs, 2 to go" in done.stdout
-    assert "Refused or failed: 2 of NAU>units.py:Integers. To go on:" in done.stdout
+    assert "Out of time: 0 of 4 runs are in runs, 2 to go" in done.stdout
+    assert "Refused or failed: 2 of NAU>units.py:Integers. Unfinished runs were saved. Resume with:" in done.stdout
 
 
 def test_compare_warns_of_what_it_cannot_run():

@@ -35,6 +35,16 @@ def test_import_loads_torch_and_numpy_only():
     assert packages(ours) - packages(theirs) - sys.stdlib_module_names == {"arithmos"}
 
 
+def test_help_loads_neither_torch_nor_numpy():
+    """Of the verbs too, unless an option lists names that are looked up, such as those of the engines."""
+    for words in (["--help"], ["store", "--help"], ["store", "pack", "--help"], ["data", "mnist", "--help"]):
+        script = f"import atexit, sys; atexit.register(lambda: print(*sys.modules)); sys.argv[1:] = {words}"
+        shown = run(sys.executable, "-c", f"{script}; from arithmos.__main__ import main; main()")
+        loaded = packages(shown.splitlines()[-1].split())
+        assert "click" in loaded
+        assert not loaded & {"torch", "numpy", "pandas", "pyarrow", "numba", "rich"}
+
+
 def test_an_engine_is_loaded_when_it_is_asked_for():
     engines = {f"arithmos.engines.{name}" for name in ENGINES}
     assert not engines & loaded_by("import arithmos.bench")

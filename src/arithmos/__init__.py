@@ -1,16 +1,21 @@
-"""Neural arithmetic units as PyTorch layers, and what it takes to train and understand them."""
+"""Neural arithmetic units as PyTorch layers, and tools to train and understand them."""
 
-from . import functional, nn, theory
-from .training import (
-    SparsitySchedule,
-    Training,
-    constrain,
-    input_regularizer_add,
-    input_regularizer_mul,
-    sparsity_error,
-    sparsity_loss,
-    train,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import functional as functional
+    from . import nn as nn
+    from . import theory as theory
+    from . import training as training
+    from .training import SparsitySchedule as SparsitySchedule
+    from .training import Training as Training
+    from .training import constrain as constrain
+    from .training import input_regularizer_add as input_regularizer_add
+    from .training import input_regularizer_mul as input_regularizer_mul
+    from .training import sparsity_error as sparsity_error
+    from .training import sparsity_loss as sparsity_loss
+    from .training import train as train
 
 __version__ = "0.1.0.dev0"
 
@@ -27,3 +32,16 @@ __all__ = [
     "theory",
     "train",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: `arithmos --help` needs neither torch nor numpy."""
+    if name in ("functional", "nn", "theory", "training"):
+        return import_module(f".{name}", __name__)
+    if name in __all__:
+        return getattr(import_module(".training", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

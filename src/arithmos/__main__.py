@@ -6,14 +6,15 @@ _BENCH = {"click", "numba", "pandas", "pyarrow", "rich", "scipy"}
 
 
 def main() -> None:
-    """Run the command line, or say which extra it needs."""
+    """Run the command line, or say which extra to install."""
     try:
         from .cli import main as command
+
+        command()
     except ModuleNotFoundError as error:
         if error.name not in _BENCH:
             raise
         sys.exit(f"arithmos: the command line needs {error.name}, which is not installed; install arithmos[bench]")
-    command()
 
 
 if __name__ == "__main__":

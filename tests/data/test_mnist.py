@@ -182,7 +182,7 @@ def test_command(tmp_path, monkeypatch, mirror):
     done = command()
     assert done.exit_code == 0, done.output
     folder = tmp_path / "cache" / "arithmos" / "mnist"
-    assert done.stdout == f"20 digits to train on and 10 to test on\nverified, in {folder}\n"
+    assert done.stdout == f"Verified 20 training digits and 10 test digits in {folder}.\n"
     assert done.stderr.count("fetching ") == 4
     assert command("--root", folder).stderr == ""
 

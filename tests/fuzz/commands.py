@@ -47,7 +47,7 @@ def command_line(rng: random.Random, folder: Path) -> str:
     arguments = line(rng)
     prepare(rng, folder)
     before = files(folder)
-    stubs = (patch("arithmos.cli.bench.run", planned), patch("arithmos.report.page.html.page", lambda *_, **__: "<p>"))
+    stubs = (patch("arithmos.bench.run", planned), patch("arithmos.report.page.html.page", lambda *_, **__: "<p>"))
     with chdir(folder), stubs[0], stubs[1], warnings.catch_warnings():
         warnings.simplefilter("always")
         done = CliRunner().invoke(main, arguments, catch_exceptions=False)
@@ -166,5 +166,5 @@ def value(rng: random.Random, param: click.Parameter) -> str:
         return rng.choice(["0", "1", "2", "10", "1000", "-1", "1.5", str(2**32), "9" * 30, "9" * 5000, "x"])
     if isinstance(param.type, click.Path):
         return rng.choice(PATHS)
-    pools = {"models": MODEL_NAMES, "ops": [*OPERATIONS, "mull", "mul,add", ","], "budget": DURATIONS}
+    pools = {"models": MODEL_NAMES, "ops": [*OPERATIONS, "mull", "mul,add", ","], "budget_s": DURATIONS}
     return rng.choice(pools.get(param.name or "", NAMES))

@@ -87,7 +87,7 @@ def test_command_prints_the_formula_and_draws_it(tmp_path, monkeypatch):
         (["--target", "momentun"], "did you mean 'momentum'?"),
         (["--target", "city"], "column 'city' is text"),
         ([], "Missing option '--target'"),
-        (["--target", "momentum", "--budget", "soon"], "'soon' is no duration"),
+        (["--target", "momentum", "--budget", "soon"], "'soon' is not a duration"),
         (["--target", "momentum", "-o", "fit.bmp"], "path must end in"),
     ],
 )

@@ -136,7 +136,7 @@ def test_copies_are_no_conflict(store: Store, tmp_path: Path) -> None:
     assert store.duplicates == 6
     assert store.conflicts() == ()
     done = CliRunner().invoke(main, ["store", "check", "--store", str(store.path)], catch_exceptions=False)
-    assert (done.exit_code, done.stdout) == (0, "3 runs are sound, 0 files are not\n")
+    assert (done.exit_code, done.stdout) == (0, "3 sound runs, 0 damaged files\n")
     store.pack()
     assert store.duplicates == 0
 

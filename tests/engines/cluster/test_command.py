@@ -19,7 +19,7 @@ def elsewhere(tmp_path, monkeypatch):
 def test_a_campaign(scheduler):
     done = arithmos("run", "table-1", *SHORT, "--dask", scheduler)
     assert done.exit_code == 0, done.output
-    assert "2 runs made in" in done.stdout
+    assert "Made 2 runs in" in done.stdout
     assert done.stderr.splitlines()[0] == f"2 workers with 2 threads and 0 GPUs at {scheduler}"
     assert len(Store("runs")) == 2
 
@@ -36,7 +36,7 @@ def test_bad_units_beside_the_nmu(scheduler):
     assert "refused: NAU>units.py:RaisesThird: RuntimeError: this is the third call (units.py:" in done.stderr
     assert "failed: NAU>units.py:RaisesLate, seed" in done.stderr
     assert done.stdout.splitlines()[-1].endswith(
-        "Refused or failed: 2 of NAU>units.py:RaisesThird, 2 of NAU>units.py:RaisesLate"
+        "Refused or failed: 2 of NAU>units.py:RaisesThird, 2 of NAU>units.py:RaisesLate."
     )
 
 

@@ -1,30 +1,24 @@
-"""What our command line adds to click: errors in a line, examples in every help text, lists and durations."""
+"""What our command line adds to click: errors in one line, and examples in every help text."""
 
 import io
-import re
 import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from ._extras import needs
-from ._text import printable
-from .data import BadFile
-from .engines import Refused
-from .store import NewerError
+from .._extras import needs
+from .._text import printable
 
 INTERRUPTED = 130
 
 
 class _WithExamples:
-    """Shows its epilog as examples, a line each."""
+    """A command whose epilog is a list of examples, one per line."""
 
     epilog: str | None
 
@@ -35,14 +29,13 @@ class _WithExamples:
 
 
 class Verb(_WithExamples, click.Command):
-    """A command."""
+    """A command with examples."""
 
 
 class Program(_WithExamples, click.Group):
-    """A group of verbs whose errors are one line: status 2 for what was asked wrongly, 1 for what failed."""
+    """A group of verbs whose errors are one line: status 2 for wrong usage, 1 for a failure."""
 
     command_class = Verb
-    group_class = type
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -74,43 +67,50 @@ class Program(_WithExamples, click.Group):
             hint = f" See '{error.ctx.command_path} --help'." if error.ctx else ""
             complain(error.format_message() + hint)
             status = error.exit_code
-        except Refused as error:
-            complain(str(error))
-            status = 2
-        except (BadFile, NewerError) as error:
-            complain(str(error))
-            status = 1
-        except OSError as error:
+        except (ValueError, OSError) as error:
+            status = _status(error)
+            if status is None:
+                raise
             complain(_words(error))
-            status = 1
         sys.exit(status)
 
 
 def complain(message: str) -> None:
-    """A line on stderr."""
+    """Print a line on stderr."""
     echo(f"arithmos: {' '.join(message.split())}", err=True)
 
 
 def echo(text: object, *, err: bool = False) -> None:
-    """Print text, whatever names of files and stores are in it: what a terminal would obey is escaped."""
+    """Print text with escapes for control characters, which names of files and stores may contain."""
     click.echo(printable(str(text)), err=err)
 
 
 @contextmanager
 def asked() -> Iterator[None]:
-    """What goes wrong inside was asked wrongly."""
+    """Report errors inside as wrong usage."""
     try:
         yield
-    except NewerError:
-        raise
     except KeyError as error:
         raise click.UsageError(f"{error.args[0]}.", click.get_current_context()) from error
     except (ValueError, FileNotFoundError, ImportError) as error:
+        from ..store import NewerError
+
+        if isinstance(error, NewerError):
+            raise
         raise click.UsageError(f"{_words(error)}.", click.get_current_context()) from error
 
 
+def _status(error: Exception) -> int | None:
+    """Return the exit status for an error that its message explains; None for a fault of the program."""
+    from ..data import BadFile
+    from ..engines import Refused
+    from ..store import NewerError
+
+    return 2 if isinstance(error, Refused) else 1 if isinstance(error, BadFile | NewerError | OSError) else None
+
+
 def _words(error: Exception) -> str:
-    """What an error says, without the number that the system has for it."""
+    """Return the message of an error, without the system's number for it."""
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error)
     return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
@@ -118,33 +118,9 @@ def _words(error: Exception) -> str:
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """What is imported inside comes with an extra."""
+    """Say which extra to install if an import inside fails."""
     try:
         with needs(f"arithmos[{name}]"):
             yield
     except ModuleNotFoundError as error:
         raise click.UsageError(f"{error}.") from error
-
-
-def names(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> list[str] | None:
-    """Names given in several options, or joined by commas, or both; None if there are none."""
-    return [name.strip() for joined in value for name in joined.split(",") if name.strip()] or None
-
-
-def there(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
-    """A folder that is there, if it was asked for by name; the one that is meant otherwise may be yet to come."""
-    if ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT and not value.is_dir():
-        raise click.BadParameter(f"there is no folder {str(value)!r}; `arithmos run` makes one.", ctx, param)
-    return value
-
-
-def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """Seconds of 90s, 9m or 1h30m."""
-    if value is None:
-        return None
-    parts = re.fullmatch(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s)?", value)
-    try:
-        hours, minutes, rest = (float(part or 0) for part in (parts.groups() if value and parts else ()))
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is no duration; write 90s, 9m or 1h30m.", ctx, param) from None
-    return 3600 * hours + 60 * minutes + rest

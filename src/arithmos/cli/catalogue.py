@@ -1,0 +1,84 @@
+"""Verbs that show what there is: experiments, models, specs, runs."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import formatted, of_papers, of_store, snapped, with_papers
+from .program import Verb, asked, complain, echo
+
+if TYPE_CHECKING:
+    from ..papers import Paper
+
+
+@click.command("list", cls=Verb, epilog="arithmos list --store runs\narithmos list --paper path/to/folder")
+@of_papers
+@of_store
+@formatted
+def list_(papers: "Sequence[Paper]", store: Path, format: Any) -> None:
+    """List the experiments.
+
+    For each: its place in the paper, its runs, how many of them are stored, and how long the others might take.
+    """
+    from .. import bench
+    from ..report.tables import listing
+
+    echo(listing.write(bench.catalogue(store, papers=papers), "Experiments", listing.CATALOGUE, format))
+
+
+@click.command(cls=Verb, epilog="arithmos models")
+@formatted
+def models(format: Any) -> None:
+    """List the models.
+
+    For each: its layers, its regularizer, and the engines that can run it on this machine.
+    """
+    from ..engines import Engines
+    from ..report.tables import listing
+    from ..spec import MODELS
+
+    frame = listing.models(MODELS.values(), Engines(say=complain))
+    echo(listing.write(frame, "Models", listing.MODELS, format))
+
+
+@click.command(
+    cls=Verb,
+    epilog="arithmos show table-1\narithmos show table-1 --toml\narithmos show d9b0a7f7de1ff8be\n"
+    "arithmos show d9b0a7f7de1ff8be 0\narithmos show d9b0a7f7de1ff8be 0 --formula",
+)
+@click.argument("name")
+@click.argument("seed", required=False, type=int)
+@click.option("--toml", is_flag=True, help="Print the experiment as a file for `arithmos run`.")
+@click.option("--formula", is_flag=True, help="Print the network of the run as a formula.")
+@snapped
+@with_papers
+@of_store
+def show(name: str, seed: int | None, toml: bool, formula: bool, snap: float, store: Path) -> None:
+    """Show an experiment, a spec or a run.
+
+    NAME is an experiment, or the id of a spec, which is shown with its runs. With SEED, one of these runs is shown.
+    """
+    from ..report.page.formula import formula_page
+    from ..report.page.run import run_page, spec_page
+    from ..store import Store
+
+    with asked():
+        if formula:
+            echo(formula_page(Store(store), name, seed, snap))
+        elif re.fullmatch("[0-9a-f]{16}", name):
+            echo(spec_page(Store(store), name) if seed is None else run_page(Store(store), name, seed))
+        else:
+            echo(experiment_page(name, toml))
+
+
+def experiment_page(name: str, toml: bool) -> str:
+    """Return an experiment as a list of specs, or as a file."""
+    from .. import bench
+    from ..papers import to_toml
+    from ..report.tables import listing
+
+    [experiment] = bench.select([name])
+    return to_toml(experiment) if toml else listing.write(listing.specs(experiment), experiment.title, listing.SPECS)

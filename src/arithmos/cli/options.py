@@ -1,0 +1,148 @@
+"""Options that several verbs share, and their values."""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from .program import asked
+
+if TYPE_CHECKING:
+    from ..papers import Experiment, Paper
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Names(click.Choice):  # type: ignore[type-arg]  # which click 8.1 does not take
+    """One of some names, which are looked up when they are needed."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        super().__init__(())
+        self._names = names
+
+    def __getattribute__(self, name: str) -> Any:
+        return tuple(self._names()) if name == "choices" else super().__getattribute__(name)
+
+
+def engines() -> Iterable[str]:
+    """Return the names of the engines."""
+    from ..engines import ENGINES
+
+    return ENGINES
+
+
+def formats() -> Iterable[str]:
+    """Return the formats in which a table can be written."""
+    from ..report.tables.grid import FORMATS
+
+    return (*FORMATS, "json")
+
+
+def names(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> list[str] | None:
+    """Return names given in several options, or joined by commas, or both; None if there are none."""
+    return [name.strip() for joined in value for name in joined.split(",") if name.strip()] or None
+
+
+def papers(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> "list[Paper]":
+    """Return papers by key or folder; all of them by default."""
+    from ..papers import PAPERS
+
+    with asked():
+        return [PAPERS.find(name) for name in value] or list(PAPERS.values())
+
+
+def existing(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
+    """Return a folder, which must exist if it was given; the default one may not exist yet."""
+    if ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT and not value.is_dir():
+        raise click.BadParameter(f"there is no folder {str(value)!r}; `arithmos run` creates one.", ctx, param)
+    return value
+
+
+def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float:
+    """Return the seconds of 90s, 9m or 1h30m; infinitely many by default."""
+    if value is None:
+        return math.inf
+    parts = re.fullmatch(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s)?", value)
+    try:
+        hours, minutes, rest = (float(part or 0) for part in (parts.groups() if value and parts else ()))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a duration; write 90s, 9m or 1h30m.", ctx, param) from None
+    return 3600 * hours + 60 * minutes + rest
+
+
+def selection(command: Command) -> Command:
+    """Add the options that choose a part of an experiment."""
+    for option in (
+        click.option(
+            "--epochs",
+            type=int,
+            metavar="N",
+            help="Number of epochs, for sequences of digits [default: the experiment's].",
+        ),
+        click.option("--iterations", type=int, metavar="N", help="Last iteration [default: the experiment's]."),
+        click.option("--seeds", type=int, metavar="N", help="Number of seeds [default: the experiment's]."),
+        click.option("--ops", callback=names, multiple=True, metavar="OP,…", help="Operations to use [default: all]."),
+        click.option(
+            "--models",
+            callback=names,
+            multiple=True,
+            metavar="MODEL,…",
+            help='Models to use: names, or layers joined by ">", such as "NAU>file.py:MyUnit" [default: all].',
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def pick(
+    experiments: Sequence[str], models: Sequence[str] | None, ops: Sequence[str] | None, **rest: int | None
+) -> "list[Experiment]":
+    """Return the selected parts of experiments, or raise a usage error."""
+    from .. import bench
+
+    with asked():
+        return bench.select(experiments, models=models, operations=ops, **rest)
+
+
+def all_or(experiments: Sequence[str], papers: "Sequence[Paper]") -> "list[Experiment]":
+    """Return the experiments of these names, or all experiments of the papers if there are none."""
+    named = pick(experiments, None, None) if experiments else []
+    return named or [experiment for paper in papers for experiment in paper.experiments]
+
+
+path = click.Path(path_type=Path)
+new_store = partial(
+    click.option, "--store", type=path, default=Path("runs"), show_default=True, metavar="DIR", help="Store folder."
+)
+of_store = new_store(callback=existing)
+paper_option = partial(click.option, "--paper", "papers", callback=papers, multiple=True, metavar="PAPER")
+of_papers = paper_option(help="Paper to use: its key or the path of its folder [default: all installed papers].")
+with_papers = paper_option(expose_value=False, help="Folder of a paper whose experiments to add.")
+judged_by = click.option(
+    "--criterion",
+    type=click.Choice(["released", "corrected"]),
+    default="released",
+    show_default=True,
+    help="Thresholds and estimators: those behind the published numbers, or corrected ones.",
+)
+formatted = click.option("--format", type=Names(formats), default="text", show_default=True, help="Output format.")
+snapped = click.option(
+    "--snap",
+    type=click.FloatRange(0, 0.5),
+    default=0.01,
+    show_default=True,
+    metavar="D",
+    help="In formulas, largest distance at which a weight is taken for an exact number.",
+)
+in_threads = partial(
+    click.option,
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of threads of the cpu engine [default: all cores].",
+)
