@@ -369,3 +369,10 @@ def test_a_plan_of_a_million_runs_takes_no_memory_for_each(store, stored):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1e6
+
+
+def test_a_plan_of_a_million_runs_does_not_look_at_each(store, engines, monkeypatch):
+    monkeypatch.setattr("arithmos._seeds.Seeds.__iter__", lambda seeds: pytest.fail("each was looked at"))
+    store.append([make_run(SPECS[0], 3, "torch")])
+    todo = bench.plan([dataclasses.replace(EXPERIMENT, seeds=10**6)], store, Engines("torch"))
+    assert (todo.runs, todo.missing, todo.stored) == (2 * 10**6, 2 * 10**6 - 1, 1)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _checks
+from .._seeds import Seeds
 from ..nn._parts import Clamp, Leaf, Parts, Sigmoid, TanhSigmoid
 from ..spec import Spec
 from ..tasks import Arithmetic, DigitSequences, threshold
@@ -44,7 +45,9 @@ class Job:
 
     def __post_init__(self) -> None:
         if self.seeds:
-            for seed in (min(self.seeds), max(self.seeds)):
+            ascending = isinstance(self.seeds, Seeds)
+            ends = (self.seeds[0], self.seeds[-1]) if ascending else (min(self.seeds), max(self.seeds))
+            for seed in ends:
                 _checks.whole("seed", seed)
 
 

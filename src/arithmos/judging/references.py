@@ -117,7 +117,7 @@ def with_thresholds(store: Store | Snapshot, runs: pd.DataFrame) -> pd.DataFrame
     """
     store = store.snapshot()
     specs = store.described(["length"])
-    ids = specs.loc[specs["length"].notna() & specs["spec_id"].isin(runs["spec_id"]), "spec_id"]
+    ids = specs.loc[specs["length"].notna() & specs["spec_id"].isin(runs["spec_id"].unique()), "spec_id"]
     if ids.empty:
         return runs
     known, keys = references(store), [*KEY]

@@ -44,9 +44,11 @@ def samples(store: Store | Snapshot, criterion: Criterion = "released") -> dict[
         heavy[["best_weights", "curve_step"]].notna().all(axis=1)
     ]  # a thinned store has the weights of a few runs only
     for row in _rows(chosen.merge(kept, on=[*KEY])):
-        sizes = [(name, *_size(name, matrix.shape)) for name, matrix in matrices(row)]
-        about = {"spec": row["spec"], "threshold": significant(row[limit]), "arrays": sizes, "runs": []}
-        found.setdefault(row["spec_id"], about)["runs"].append(_run(row, row[solved_at]))
+        if row["spec_id"] not in found:
+            sizes = [(name, *_size(name, matrix.shape)) for name, matrix in matrices(row)]
+            about = {"spec": row["spec"], "threshold": significant(row[limit]), "arrays": sizes, "runs": []}
+            found[row["spec_id"]] = about
+        found[row["spec_id"]]["runs"].append(_run(row, row[solved_at]))
     return found
 
 
