@@ -20,10 +20,10 @@ from tests.test_cli import OWN_UNIT
 
 from arithmos import bench
 from arithmos.engines import Refused
-from arithmos.engines.cluster import Cluster
+from arithmos.engines.cluster import Cluster, remote
 from arithmos.papers import Experiment
 from arithmos.store import Store
-from arithmos.tasks import Rows
+from arithmos.tasks import TEN_PARAMETERS, Rows
 
 ROOT = Path(__file__).parents[3]
 
@@ -188,6 +188,22 @@ def test_ctrl_c_in_a_terminal_with_workers_of_its_own(machines, telltale):
     assert client.returncode == 130, err
     assert err.count("\n") == 1, err
     assert Store("runs").suspended
+
+
+@pytest.mark.slow
+def test_a_unit_that_takes_all_workers_with_it_fails_alone(tmp_path, monkeypatch):
+    """The only worker dies over it, and Dask blames its other task too."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(remote, "FAILURES", 2)
+    monkeypatch.setattr(remote, "COUNT_S", 2.0)
+    deadly = f"import os\nif os.getpid() != {os.getpid()}:\n    os._exit(1)\n"
+    Path("deadly.py").write_text(deadly + OWN_UNIT)
+    specs = [make_spec(model=name, iterations=20, task=TEN_PARAMETERS) for name in ("NAU>deadly.py:Own", "NMU")]
+    experiment = Experiment(name="small", item="", title="", specs=tuple(specs), seeds=1)
+    outcome = bench.run([experiment], store="runs", engine="torch", dask="local:1")
+    assert [part.spec.id for part in outcome.missed] == [specs[0].id]
+    assert "every worker dies of it" in outcome.missed[0].why
+    assert list(Store("runs").load(columns=[]).spec_id) == [specs[1].id]
 
 
 @pytest.mark.slow

@@ -20,6 +20,9 @@ PREFIX = "local:"
 NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 """Dask serves HTTP without TLS whether or not there is a dashboard; with this, every request gets a 404."""
 
+KEEP_NANNIES = {"distributed.deploy.lost-worker-timeout": "365 days"}
+"""A nanny starts its worker again; Dask closes it for good if the worker happens to be down 15 s after it died."""
+
 
 @contextmanager
 def local_cluster(address: str, threads: int | None) -> Iterator[LocalCluster]:
@@ -55,7 +58,7 @@ def local_cluster(address: str, threads: int | None) -> Iterator[LocalCluster]:
                 scheduler_kwargs={"dashboard": False},
                 silence_logs=logging.CRITICAL,
             )
-        with cluster:
+        with dask.config.set(KEEP_NANNIES), cluster:
             yield cluster
 
 

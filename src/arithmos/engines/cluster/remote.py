@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 from distributed import CancelledError, Client, Future, KilledWorker, as_completed
 from distributed.protocol import serialize_bytes
@@ -28,7 +29,8 @@ GPU_S = 300.0
 """Seconds of a chunk of the cuda engine, which wants many runs at a time."""
 
 FAILURES = 5
-"""So often may Dask give a single run back because workers died over it, four at a time."""
+"""So often may Dask give a single run back because workers died over it, four at a time. Before the last time it waits
+until it is alone: Dask blames all tasks that a worker has."""
 
 STOP_S = 30.0
 """Seconds that workers have, once stopped, to send what they have under way."""
@@ -168,6 +170,21 @@ def sealed() -> Callable[[bytes], Made]:
     return train
 
 
+def waking() -> Callable[[Any], None]:
+    """A function with which a scheduler begins tasks that wait for a worker; it travels as the one of `sealed`.
+
+    Dask looks at such tasks when a worker joins, and ours gets its slots a moment later. The tasks must stay the same
+    ones: Dask counts how many workers die over each, and gives it up.
+    """
+
+    def wake(dask_scheduler: Any) -> None:
+        for worker in list(dask_scheduler.running):
+            begun = dask_scheduler.bulk_schedule_unrunnable_after_adding_worker(worker)
+            dask_scheduler.transitions(begun, "arithmos-wake")
+
+    return wake
+
+
 @dataclass(frozen=True)
 class _Sent:
     """A chunk in flight, and how often workers have died over it."""
@@ -188,13 +205,14 @@ class Flight:
         self.slots = 0
         self._client, self._resource = client, resource
         self._flying: dict[Future, _Sent] = {}
+        self._suspects: list[_Sent] = []  # to be sent alone
         self._done = as_completed(loop=client.loop)
         self._counted = -math.inf
 
     @property
     def empty(self) -> bool:
         """Whether all have landed."""
-        return not self._flying
+        return not (self._flying or self._suspects)
 
     def room(self, say: Callable[[str], None]) -> bool:
         """Whether a worker could do with another chunk."""
@@ -203,27 +221,16 @@ class Flight:
             with suppress(OSError):  # a lost scheduler shows in the chunks
                 self.slots = self._count()
                 if self.slots:
-                    self._wake()
+                    self._client.run_on_scheduler(waking())
             if before and not self.slots:
                 say("all workers are gone; waiting for others")
-        return len(self._flying) < AHEAD * self.slots
+        alone = self._suspects or any(sent.failures == FAILURES - 1 for sent in self._flying.values())
+        return not alone and len(self._flying) < AHEAD * self.slots
 
     def _count(self) -> int:
         # Not Client.scheduler_info, whose answer a heartbeat may empty of workers before it is read.
         workers = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"].values()
         return sum(int(worker["resources"].get(self._resource, 0)) for worker in workers)
-
-    def _wake(self) -> None:
-        """Sends again what Dask has given up for want of workers.
-
-        It looks at such tasks when a worker joins, and ours gets its slots a moment later.
-        """
-        flying = {future.key: future for future in self._flying}
-        states = self._client.sync(self._client.scheduler.get_task_status, keys=list(flying))
-        for future in [flying[key] for key, state in states.items() if state == "no-worker"]:
-            sent = self._flying.pop(future)
-            future.cancel()
-            self.send(sent.chunk, sent.failures)
 
     def send(self, chunk: Chunk, failures: int = 0) -> None:
         """Sends a chunk to whichever worker Dask chooses."""
@@ -237,8 +244,7 @@ class Flight:
         """What has come back since, after a moment."""
         time.sleep(POLL_S)
         for future in self._done.next_batch(block=False):
-            if (sent := self._flying.pop(future, None)) is None:
-                continue  # it was sent again
+            sent = self._flying.pop(future)
             try:
                 yield future.result(timeout=FETCH_S)
             except TimeoutError:  # its worker is lost, and Dask makes it again
@@ -248,6 +254,9 @@ class Flight:
                 yield self._split(sent, error)
             except CancelledError as error:
                 raise ConnectionError("the Dask scheduler is gone; what was stored stays, start again") from error
+        if self._suspects and not self._flying:
+            suspect = self._suspects.pop()
+            self.send(suspect.chunk, suspect.failures)
 
     def _split(self, sent: _Sent, error: KilledWorker) -> Made:
         """Sends a chunk over which workers died again, in halves: a long one may have had no time, a run be guilty.
@@ -259,6 +268,9 @@ class Flight:
         if failures == FAILURES:
             spec, seed = runs[0]
             return Made(failures={(spec.id, seed): f"every worker dies of it, at last {error.last_worker.address}"})
+        if failures == FAILURES - 1:
+            self._suspects.append(replace(sent, failures=failures))
+            return Made()
         for half in (runs[::2], runs[1::2]):
             if half:
                 self.send(replace(sent.chunk, jobs=tuple(_jobs(half))), failures)
