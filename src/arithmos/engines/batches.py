@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .. import philox
 from ..spec import Spec
-from ..tasks import Arithmetic, Rows
+from ..tasks import Table, Uniform
 
 Pair = tuple[Tensor, Tensor]
 
@@ -37,18 +37,20 @@ class Batches:
         self._words = words if device.type == "cuda" else compiled_words
         self.validation = self._fixed([self.task.validation(seed) for seed in seeds])
         self.test = self._fixed([self.task.test(seed) for seed in seeds])
-        if isinstance(self.task, Arithmetic):
-            subsets = np.array([self.task.subsets(seed) for seed in seeds])  # [s, subset, 2]
-            place = np.arange(self.task.input_size)[:, None]
+        own = [self.task.draws(seed) for seed in seeds]
+        draws = self._draws = own[0]
+        if isinstance(draws, Uniform):
+            subsets = np.array([one.subsets for one in own if isinstance(one, Uniform)])  # [s, subset, 2]
+            place = np.arange(draws.input_size)[:, None]
             inside = (subsets[:, None, :, 0] <= place) & (place < subsets[:, None, :, 1])
             self.members = torch.from_numpy(inside.astype(np.float64)).to(device)  # [s, i, subset]
             self._ranges = torch.tensor(
-                [(low, np.float32(high) - np.float32(low)) for low, high in self.task.interpolation],
+                [(low, np.float32(high) - np.float32(low)) for low, high in draws.interpolation],
                 dtype=torch.float32,
                 device=device,
             ).double()
-        else:
-            self._training = self._pair(*self.task.training())
+        elif isinstance(draws, Table):
+            self._training = self._pair(draws.inputs, draws.targets)
 
     def _pair(self, *arrays: np.ndarray) -> Pair:
         x, t = (torch.from_numpy(array.copy()).to(self.device) for array in arrays)
@@ -59,16 +61,19 @@ class Batches:
 
     def at(self, step: int) -> Pair:
         """Inputs and targets of one iteration."""
-        rows = self.spec.batch_size
-        if isinstance(self.task, Rows):
+        rows, draws = self.spec.batch_size, self._draws
+        if draws is None:
+            pairs = [self.task.batch(seed, step, rows) for seed in self.seeds.tolist()]
+            return self._pair(*map(np.stack, zip(*pairs, strict=True)))
+        if isinstance(draws, Table):
             word = self._words(self.seeds, philox.ROWS, step, rows, 1)[..., 0]
             chosen = (word * len(self._training[0])) >> 32
             return self._training[0][chosen], self._training[1][chosen]
-        word = self._words(self.seeds, philox.TRAIN, step, rows, self.task.input_size)
+        word = self._words(self.seeds, philox.TRAIN, step, rows, draws.input_size)
         low, width = self._ranges[word & 1 if len(self._ranges) > 1 else 0].unbind(-1)
         x = (low + width * ((word >> 9).double() * 2.0**-23)).float()
         sums = x.double() @ self.members  # [s, b, subset]
-        return x, _FOLDS[self.task.operation](sums).float().unsqueeze(-1)
+        return x, _FOLDS[draws.operation](sums).float().unsqueeze(-1)
 
 
 def words(seeds: Tensor, stream: int, step: int, rows: int, columns: int) -> Tensor:

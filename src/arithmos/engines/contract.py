@@ -15,7 +15,7 @@ from .. import _checks
 from .._seeds import Seeds
 from ..nn._parts import Clamp, Leaf, Parts, Sigmoid, TanhSigmoid
 from ..spec import Spec
-from ..tasks import Arithmetic, DigitSequences, threshold
+from ..tasks import Arithmetic, DigitSequences, Rows, threshold
 
 Floats = NDArray[np.float32]
 State = dict[str, NDArray[np.generic]]
@@ -211,7 +211,7 @@ def thresholds(spec: Spec) -> tuple[float, float]:
         return threshold(task, as_released=True).value, threshold(task).value
     if isinstance(task, DigitSequences):
         return np.nan, np.nan  # one a length, from reference runs
-    value = np.nan if task.threshold is None else task.threshold
+    value = np.nan if not isinstance(task, Rows) or task.threshold is None else task.threshold
     return value, value
 
 
@@ -221,7 +221,7 @@ def curve_records(spec: Spec, all_records: bool = False) -> NDArray[np.int64]:
     On sequences of digits all are kept: their thresholds come later, from other runs.
     """
     last = spec.records - 1
-    if all_records or last < CURVE_RECORDS or isinstance(spec.task, DigitSequences):
+    if all_records or last < CURVE_RECORDS or spec.task.sequential:
         return np.arange(last + 1)
     spread = np.geomspace(1, last, CURVE_RECORDS).round().astype(np.int64)
     return np.unique(np.concatenate([[0], spread]))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from .._platform import cores
 from ..nn._parts import ExpLog, Leaf, Parts
 from ..spec import Spec
-from ..tasks import DigitSequences
 from .contract import STACK
 from .probe import finding
 
@@ -64,26 +63,26 @@ class Clock:
         self._image = IMAGE["gpu" if gpu else "cpu"]
         known = {spec.id: spec for spec in specs}
         runs = runs[runs["spec_id"].isin(known) & runs["engine"].isin(PACES)]
-        digits = [spec.id for spec in known.values() if isinstance(spec.task, DigitSequences)]
-        runs = runs[~runs["spec_id"].isin(digits) | (runs["gpu"].fillna("").ne("") == gpu)]
+        reading = [spec.id for spec in known.values() if spec.task.images_per_observation]
+        runs = runs[~runs["spec_id"].isin(reading) | (runs["gpu"].fillna("").ne("") == gpu)]
         self._own: dict[tuple[str, str], float] = {}
-        ratios: dict[tuple[str, type], list[float]] = {}
+        ratios: dict[tuple[str, str], list[float]] = {}
         for (spec_id, name), elapsed_s in runs.groupby(["spec_id", "engine"])["elapsed_s"]:
             spec, engine = known[str(spec_id)], str(name)
             ratio = float(elapsed_s.median()) / self._model(spec, engine, len(elapsed_s))
             self._own[spec.id, engine] = ratio
-            ratios.setdefault((engine, type(spec.task)), []).append(ratio)
+            ratios.setdefault((engine, spec.task.kind), []).append(ratio)
         self._ratio = {kind: median(values) for kind, values in ratios.items()}
 
     def seconds(self, spec: Spec, engine: str, runs: int = STACK) -> float:
         """Seconds that one run adds to others, when so many of its spec are made."""
-        ratio = self._ratio.get((engine, type(spec.task)), 1.0)
+        ratio = self._ratio.get((engine, spec.task.kind), 1.0)
         seconds = self._model(spec, engine, runs) * self._own.get((spec.id, engine), ratio)
         return seconds / self.threads if engine == "cpu" else seconds  # a run of the cpu engine has a thread of its own
 
     def _model(self, spec: Spec, engine: str, runs: int) -> float:
-        if isinstance(spec.task, DigitSequences):
-            return 1e-6 * self._image * spec.batch_size * spec.task.length * (spec.iterations + 1)
+        if images := spec.task.images_per_observation:
+            return 1e-6 * self._image * spec.batch_size * images * (spec.iterations + 1)
         pace = PACES[engine]
         microseconds = pace.fixed + pace.weight * weights(spec) * spec.batch_size / BATCH
         if pace.shared:

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from ..nn._described import close, misdescribed
 from ..spec import Spec
-from ..tasks import DigitSequences
 from .contract import Failed, unit_code
 from .networks import Modules, Networks
 
@@ -61,10 +60,22 @@ def finding(spec: Spec, device: torch.device = CPU) -> Finding:
     if not any(layer.own for layer in spec.model.layers):
         return Finding()
     units = tuple((layer.name, layer.version, layer.options) for layer in spec.model.layers)
-    key = (units, spec.sizes, spec.batch_size, spec.model.schedule.strength > 0, type(spec.task), device)
+    key = (units, spec.sizes, spec.batch_size, spec.model.schedule.strength > 0, spec.task.kind, device)
     if key not in _found:
         _found[key] = examine(spec, device)
     return _found[key]
+
+
+def unfit(spec: Spec) -> str | None:
+    """Return why the fused engines cannot run a spec, in a line, or None if they can."""
+    if spec.task.sequential:
+        return "it has no convolutions"
+    if spec.task.draws(0) is None:
+        return f"it cannot draw batches of the task {spec.task.kind!r}"
+    for layer in spec.model.layers:
+        if layer.parts is None:
+            return f"it knows units by their parts, and {layer.name} declares none"
+    return finding(spec).refused or None
 
 
 def examine(spec: Spec, device: torch.device = CPU) -> Finding:
@@ -72,7 +83,7 @@ def examine(spec: Spec, device: torch.device = CPU) -> Finding:
     try:
         with unit_code():
             _check_parts(spec)
-            if isinstance(spec.task, DigitSequences):
+            if spec.task.sequential:
                 return _examine_cell(spec, device)
             trials = [_repeated(Networks(spec, (seed,), device, stacked=False), _trained(spec)) for seed in SEEDS]
     except Failed as error:
@@ -193,7 +204,7 @@ def _check_output(output: object, shape: Sequence[int]) -> None:
 def _check_parts(spec: Spec) -> None:
     """Compare users' layers with the parts that they declare, which is all that the fused engines know of them."""
     network = spec.network(SEEDS[0])
-    layers = [getattr(network[1], "unit", network[1])] if isinstance(spec.task, DigitSequences) else network
+    layers = [getattr(network[1], "unit", network[1])] if spec.task.sequential else network
     for layer, built, parts, sizes in zip(spec.model.layers, layers, spec.parts, pairwise(spec.sizes), strict=True):
         if layer.own and parts is not None and (why := misdescribed(built, parts, *sizes)):
             raise Failed(f"{layer.name} is not what its parts say: {why}; correct them, or set parts = None")

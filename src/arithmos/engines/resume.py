@@ -11,7 +11,6 @@ from functools import lru_cache
 import numpy as np
 
 from ..spec import Spec
-from ..tasks import DigitSequences
 from .contract import NEVER, Control, State, curve_records
 from .digits.records import Records
 from .judge import Judge
@@ -86,9 +85,9 @@ def _records_fault(spec: Spec, step: int, remembered: State, broken: bool) -> st
 def _blank(spec: Spec, all_records: bool) -> dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]]:
     """Types and shapes of the arrays of a state of this spec."""
     flat = initial(spec, 0)
-    if isinstance(spec.task, DigitSequences):
+    if spec.task.sequential:
         cell = [p.detach().numpy().ravel() for p in spec.network(0)[1].parameters()]
-        remembered = Records([(spec, 0)], spec.task, [np.concatenate([np.empty(0, np.float32), *cell])]).state(0)
+        remembered = Records([(spec, 0)], spec.sequences, [np.concatenate([np.empty(0, np.float32), *cell])]).state(0)
     else:
         remembered = Judge(spec, (0,), flat.size, Control(all_records=all_records)).state(0)
     own = buffers(spec.network(0)) if finding(spec).alone else NOTHING

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..spec import Spec
-from ..tasks import DigitSequences
 from .batches import Batches
 from .contract import NO_CONTROL, STACK, Control, Failed, Floats, Job, Run, State, unit_code
 from .digits import run as run_digits
@@ -58,7 +57,7 @@ class TorchEngine:
                 control.failed(job.spec, job.seeds, why)
             else:
                 able.append(job)
-        digits = [job for job in able if isinstance(job.spec.task, DigitSequences)]
+        digits = [job for job in able if job.spec.task.sequential]
         if digits:
             yield from _made_on(self._reading, run_digits(digits, control, self._reading))
         for job in able:

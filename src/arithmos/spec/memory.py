@@ -3,9 +3,6 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..tasks import Arithmetic, DigitSequences
-from ..tasks.threshold import CHUNK
-
 if TYPE_CHECKING:
     from .spec import Spec
 
@@ -18,10 +15,6 @@ _STATE = 4 * _FLOAT
 
 _RECORD = 5 * _FLOAT
 """Of a curve: its step in 64 bits, two errors, sparsity error."""
-
-_IMAGE = 28 * 28 * _FLOAT
-_SAMPLES = 8 * CHUNK
-"""Of an input, while the threshold of its task is simulated; its validation and test sets are smaller."""
 
 
 def check(spec: "Spec") -> None:
@@ -52,9 +45,6 @@ def _needs(spec: "Spec") -> dict[str, int]:
     widest = "input_size" if task.input_size >= max(sizes[1:]) else "hidden_size"
     weights = sum(i * o for i, o in pairwise(sizes))
     needs = {widest: _STATE * weights, f"batch_size or {widest}": _FLOAT * spec.batch_size * sum(sizes)}
-    if isinstance(task, Arithmetic):
-        needs["input_size"] = needs.get("input_size", 0) + _SAMPLES * task.input_size
-    if isinstance(task, DigitSequences):
-        needs["batch_size or length"] = _IMAGE * spec.batch_size * task.length
-        needs["iterations / evaluate_every"] = _FLOAT * spec.records * (3 + len(task.test_lengths))
+    for arguments, size in task.memory(spec.batch_size, spec.records).items():
+        needs[arguments] = needs.get(arguments, 0) + size
     return needs

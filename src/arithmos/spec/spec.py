@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import nn
@@ -20,7 +20,7 @@ from torch import nn
 from .. import _checks
 from ..nn import CELLS, LSTM, DigitReader, Recurrent
 from ..nn._parts import Leaf, Parts
-from ..tasks import DigitSequences, Observations, Task, from_plain
+from ..tasks import KINDS, DigitSequences, Observations, Task, from_plain
 from ..training import SparsitySchedule
 from . import memory
 from .models import MODELS, InputRegularizer, Layer, Model
@@ -88,8 +88,8 @@ class Spec:
     optimizer: Adam = Adam()
 
     def __post_init__(self) -> None:
-        kinds = ("task", Task, "task of arithmos.tasks"), ("model", Model, "Model"), ("optimizer", Adam, "Adam")
-        for name, kind, wanted in kinds:
+        kinds = ("task", (*KINDS.values(),), "task of arithmos.tasks"), ("model", Model, "Model")
+        for name, kind, wanted in (*kinds, ("optimizer", Adam, "Adam")):
             if not isinstance(getattr(self, name), kind):
                 raise ValueError(f"{name} must be a {wanted}, got {_checks.shown(getattr(self, name))}")
         for name, least in COUNTS.items():
@@ -141,9 +141,16 @@ class Spec:
     @property
     def observations(self) -> Observations:
         """The task, where it is one of single observations."""
-        if isinstance(self.task, DigitSequences):
+        if self.task.sequential:
             raise TypeError("the task must be one of single observations, got sequences of digits")
-        return self.task
+        return cast(Observations, self.task)
+
+    @property
+    def sequences(self) -> DigitSequences:
+        """The task, where it is one of sequences of digits."""
+        if not self.task.sequential:
+            raise TypeError(f"the task must be one of sequences of digits, got {self.task.kind}")
+        return cast(DigitSequences, self.task)
 
     @property
     def records(self) -> int:
@@ -222,8 +229,8 @@ class Spec:
         user's layer whose `reset_parameters` takes no generator keeps what it drew when it was built, from torch's
         global generator seeded likewise. Where images are read, that one fills all layers, those of torch a third time.
         """
-        if isinstance(self.task, DigitSequences):
-            return self._reading(seed, self.task.initial)
+        if self.task.sequential:
+            return self._reading(seed, self.sequences.initial)
         pairs = zip(self.sizes[:-1], self.sizes[1:], strict=True)
         with GENERATOR, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)

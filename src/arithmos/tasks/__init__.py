@@ -1,7 +1,7 @@
 """What a network is asked to learn: where its observations come from, and when a run counts as solved."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeGuard
 
 from .. import _checks
 from .arithmetic import OPERATIONS as OPERATIONS
@@ -10,18 +10,20 @@ from .arithmetic import Arithmetic as Arithmetic
 from .arithmetic import symbol as symbol
 from .digits import DigitSequences as DigitSequences
 from .rows import Rows as Rows
+from .task import Observations as Observations
+from .task import Table as Table
+from .task import Task as Task
+from .task import Uniform as Uniform
 from .threshold import Threshold as Threshold
 from .threshold import threshold as threshold
 
-Observations = Arithmetic | Rows
-"""Tasks of single observations, inputs and targets."""
-
-Task = Observations | DigitSequences
-
-KINDS: dict[str, type[Arithmetic] | type[Rows] | type[DigitSequences]] = {
-    task.kind: task for task in (Arithmetic, Rows, DigitSequences)
-}
+KINDS: dict[str, type[Task]] = {"arithmetic": Arithmetic, "rows": Rows, "digits": DigitSequences}
 """Tasks by the `kind` in their plain form."""
+
+
+def is_task(value: object) -> TypeGuard[Task]:
+    """Return whether a value is a task, of one of `KINDS`."""
+    return isinstance(value, tuple(KINDS.values()))
 
 
 def from_plain(plain: Mapping[str, Any], data: Mapping[str, Any] | None = None) -> Task:
@@ -36,4 +38,5 @@ def from_plain(plain: Mapping[str, Any], data: Mapping[str, Any] | None = None) 
         ValueError: the plain form is of an unknown kind or another version, a value in it is wrong, or data is missing.
     """
     kind = _checks.one_of("kind of the task", _checks.table("task", plain).get("kind"), KINDS)
-    return KINDS[kind].from_plain(plain, **(data or {}))
+    make: Callable[..., Task] = KINDS[kind].from_plain
+    return make(plain, **(data or {}))

@@ -10,18 +10,18 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache, reduce
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _checks, philox
 from .plain import values
+from .task import Operation as Operation
+from .task import Range as Range
+from .task import Subset, Uniform
 
 Floats = NDArray[np.floating[Any]]
-Operation = Literal["add", "sub", "mul", "div", "squared", "root"]
-Range = tuple[tuple[float, float], ...]
-Subset = tuple[int, int]
 
 OPERATIONS: dict[Operation, tuple[str, Callable[[list[Floats]], Floats]]] = {
     "mul": ("×", lambda sums: reduce(np.multiply, sums)),
@@ -43,6 +43,9 @@ EVALUATION_SIZE = 10_000
 """Observations in the validation set, and in the test set."""
 
 MOST_SUBSETS = 1000
+
+CHUNK = 20_000
+"""Observations at a time while a threshold is simulated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +72,8 @@ class Arithmetic:
 
     kind = "arithmetic"
     sequential = False
+    test_lengths = ()
+    images_per_observation = 0
     version = 1
     """Changes when the same task and seed give other numbers."""
 
@@ -184,6 +189,19 @@ class Arithmetic:
         stride = self.subset_length - self.overlap
         starts = (offset + j * stride for j in range(self.subset_count))
         return tuple((start, start + self.subset_length) for start in starts)
+
+    def draws(self, seed: int) -> Uniform:
+        """Return how batches of a run are drawn."""
+        ranges = self.interpolation, self.extrapolation
+        return Uniform(self.operation, self.input_size, self.subsets(seed), *ranges)
+
+    def epoch(self, batch_size: int) -> int:
+        """Return 0: observations are always new."""
+        return 0
+
+    def memory(self, batch_size: int, records: int) -> dict[str, int]:
+        """Return the bytes of the simulation of a threshold; the validation and test sets are smaller."""
+        return {"input_size": 8 * CHUNK * self.input_size}
 
     def target(self, x: Floats, seed: int) -> NDArray[np.float32]:
         """Targets `[rows, 1]` of inputs `[rows, input_size]`, summed in float64."""

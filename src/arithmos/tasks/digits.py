@@ -137,6 +137,11 @@ class DigitSequences:
         return 1
 
     @property
+    def images_per_observation(self) -> int:
+        """One image per step."""
+        return self.length
+
+    @property
     def sequences(self) -> int:
         """Training sequences."""
         return self.images // self.length
@@ -144,6 +149,17 @@ class DigitSequences:
     def epoch(self, batch_size: int) -> int:
         """Iterations that see every training sequence once; the last batch may be smaller."""
         return -(-self.sequences // batch_size)
+
+    def memory(self, batch_size: int, records: int) -> dict[str, int]:
+        """Return the bytes of the images of a batch, in float32, and of the records, all of which are kept."""
+        return {
+            "batch_size or length": 4 * 28 * 28 * batch_size * self.length,
+            "iterations / evaluate_every": 4 * records * (3 + len(self.test_lengths)),
+        }
+
+    def draws(self, seed: int) -> None:
+        """Return None: batches are sequences of images, `at` an epoch."""
+        return None
 
     @property
     def scale(self) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _checks, philox
 from .plain import values
+from .task import Table
 
 EXACT = 2**53
 """Integers up to this one are all numbers of float64."""
@@ -42,6 +43,9 @@ class Rows:
 
     kind = "rows"
     sequential = False
+    operation = ""
+    test_lengths = ()
+    images_per_observation = 0
     version = 1
     """Changes when the same data and seed give other batches."""
 
@@ -154,6 +158,22 @@ class Rows:
     def test(self, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The test rows, the same for every seed."""
         return self._test
+
+    def draws(self, seed: int) -> Table:
+        """Return the rows from which batches are drawn."""
+        return Table(*self._training)
+
+    def formula(self, seed: int) -> str:
+        """Return the empty text: a formula is what the user looks for."""
+        return ""
+
+    def epoch(self, batch_size: int) -> int:
+        """Return 0: rows are drawn with replacement."""
+        return 0
+
+    def memory(self, batch_size: int, records: int) -> dict[str, int]:
+        """Return nothing: the rows are in memory already."""
+        return {}
 
     def indices(self, seed: int, step: int, size: int) -> NDArray[np.int64]:
         """Which training rows make the batch of one iteration: floor(word · rows / 2³²)."""

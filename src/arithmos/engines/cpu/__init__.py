@@ -8,9 +8,8 @@ from queue import SimpleQueue
 from ..._platform import cores
 from ...nn._parts import Parts
 from ...spec import Spec
-from ...tasks import DigitSequences
 from ..contract import NO_CONTROL, Control, Failed, Job, Run
-from ..probe import finding
+from ..probe import unfit
 from ..resume import guarded
 from .run import RunState
 
@@ -46,12 +45,7 @@ class CpuEngine:
 
     def refuses(self, spec: Spec) -> str | None:
         """Networks with a layer that has a part of its own or fails a trial, and those that read images."""
-        if isinstance(spec.task, DigitSequences):
-            return "it has no convolutions"
-        own = [layer.name for layer, parts in zip(spec.model.layers, spec.parts, strict=True) if parts is None]
-        if own:
-            return f"it knows units by their parts, and {own[0]} declares none"
-        return finding(spec).refused or None
+        return unfit(spec)
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
         """Finished runs, in the order in which they finish."""

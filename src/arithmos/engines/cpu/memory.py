@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ... import philox as reference
 from ...spec import Spec
-from ...tasks import OPERATIONS, Arithmetic, Observations
+from ...tasks import OPERATIONS, Observations, Uniform
 from ...tasks.arithmetic import EVALUATION_SIZE, Range
 from ..contract import Floats
 from . import batch, philox
@@ -44,7 +44,7 @@ def make_scratch(program: Program, task: Observations, p: Floats) -> Arrays:
     """Memory that means nothing between two iterations, filled with NaN; and the parameters by name."""
     columns = -(-task.input_size // 4) * 4
     x = aligned((columns, LANES), np.float32, np.nan)
-    words = aligned((columns if isinstance(task, Arithmetic) else 4, LANES // 2), np.uint64, 0)
+    words = aligned((columns if isinstance(task.draws(0), Uniform) else 4, LANES // 2), np.uint64, 0)
     g = aligned(p.shape, np.float32, 0)
     arrays: Arrays = {
         "x": x,
@@ -72,12 +72,13 @@ def make_setting(
 ) -> tuple[Setting, Arrays]:
     """The numbers and arrays that stay the same for a run."""
     task, adam, schedule = spec.observations, spec.optimizer, spec.model.schedule
+    draws = task.draws(seed)
     validation, test = task.validation(seed)[1], task.test(seed)[1]
     setting = Setting(
         evaluate_every=spec.evaluate_every,
         batch=np.float32(spec.batch_size * task.output_size),
         half_word=np.uint64(32),
-        operation=list(OPERATIONS).index(task.operation) if isinstance(task, Arithmetic) else 0,
+        operation=list(OPERATIONS).index(draws.operation) if isinstance(draws, Uniform) else 0,
         validation_blocks=-(-len(validation) // LANES),
         validation_size=len(validation),
         test_size=len(test),
@@ -93,7 +94,7 @@ def make_setting(
     places[kept] = np.arange(len(kept))
     inside = philox.lane_rows(spec.batch_size) < spec.batch_size
     key, shared_key = (seed, reference.RUN), (0, reference.SHARED)
-    stream = reference.TRAIN if isinstance(task, Arithmetic) else reference.ROWS
+    stream = reference.TRAIN if isinstance(draws, Uniform) else reference.ROWS
     arrays: Arrays = {
         "keys": philox.round_keys(key),
         "tables": align(philox.row_tables(key, stream, spec.batch_size)),
@@ -108,21 +109,22 @@ def make_setting(
 
 def _observations(task: Observations, seed: int) -> Arrays:
     """Where the observations of the batch, the validation set and the test set come from."""
-    if isinstance(task, Arithmetic):
-        ranges = (task.interpolation, task.interpolation, task.extrapolation)
+    draws = task.draws(seed)
+    if isinstance(draws, Uniform):
+        ranges = (draws.interpolation, draws.interpolation, draws.extrapolation)
         lows, highs = np.array([np.resize(np.array(range_, np.float32), (2, 2)).T for range_ in ranges]).swapaxes(0, 1)
         nothing = np.empty((0, 1), np.float32)
         return {
-            "modes": np.array([_mode(range_, task.input_size) for range_ in ranges]),
+            "modes": np.array([_mode(range_, draws.input_size) for range_ in ranges]),
             "lows": lows.copy(),
             "widths": highs - lows,
             "shared_tables": shared_tables(),
-            "subsets": np.array(task.subsets(seed)),
+            "subsets": np.array(draws.subsets),
             "inputs": nothing[None],
             "row_inputs": nothing,
             "row_targets": nothing,
         }
-    row_inputs, row_targets = task.training()
+    assert draws is not None, "the engine refuses tasks that do not say how batches are drawn"
     return {
         "modes": np.full(3, batch.ROWS),
         "lows": np.zeros((3, 2), np.float32),
@@ -130,8 +132,8 @@ def _observations(task: Observations, seed: int) -> Arrays:
         "shared_tables": np.empty((0, 3, LANES), np.uint64),
         "subsets": np.empty((0, 2), np.int64),
         "inputs": blocks(task.validation(seed)[0], task.test(seed)[0]),
-        "row_inputs": row_inputs,
-        "row_targets": row_targets,
+        "row_inputs": draws.inputs,
+        "row_targets": draws.targets,
     }
 
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ..._platform import cores
 from ...spec import Spec
-from ...tasks import DigitSequences, Task
+from ...tasks import Task
 from ..contract import NO_CONTROL, Control, Failed, Job, Run, State, thresholds
-from ..probe import finding
+from ..probe import unfit
 from ..resume import guarded
 from .device import Device, Gpu, Kernel, Memory
 from .group import Group
@@ -46,12 +46,7 @@ class _Waiting:
 
 def refusal(spec: Spec, limits: Limits) -> str | None:
     """Why a GPU with these limits cannot run a spec, in a line, or None if it can."""
-    if isinstance(spec.task, DigitSequences):
-        return "it has no convolutions"
-    for layer in spec.model.layers:
-        if layer.parts is None:
-            return f"it knows units by their parts, and {layer.name} declares none"
-    if why := finding(spec).refused:
+    if why := unfit(spec):
         return why
     try:
         make_plan(spec, limits)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...spec import Adam, Spec
-from ...tasks import Arithmetic, Rows
+from ...tasks import Observations, Table, Uniform
 from ..contract import NEVER, Control, Floats, Run, State, curve_records, thresholds
 from ..judge import Judge
 from ..states import ARRAYS, initial, judged, state_of
@@ -195,23 +195,22 @@ def _data(
 ) -> dict[str, Memory]:
     """The fixed sets, and which targets of them are a run's; a user's rows."""
     task = spec.observations
-    if isinstance(task, Rows):
-        x, t = task.training()
-        sets: tuple[Any, ...] = (task.validation(0), task.test(0))
+    own = [task.draws(seed) for seed in seeds]
+    if isinstance(table := own[0], Table):
         memory = {
-            "rows": shared((task.digest, "rows"), lambda: _padded(x)),
-            "rows_t": device.upload(t),
+            "rows": shared((task, "rows"), lambda: _padded(table.inputs)),
+            "rows_t": device.upload(table.targets),
             "subsets": device.upload(np.zeros((len(seeds), 1), np.int32)),
             "sets": device.upload(np.zeros(len(seeds), np.int32)),
         }
-        for name, (x, t) in zip(("validation", "test"), sets, strict=True):
+        for name, (x, t) in {"validation": task.validation(0), "test": task.test(0)}.items():
             memory[name] = device.upload(_columns(x))
             memory[f"{name}_t"] = device.upload(t)
         return memory
-    subsets = [task.subsets(seed) for seed in seeds]
+    draws = [one for one in own if isinstance(one, Uniform)]
+    subsets = [one.subsets for one in draws]
     kinds = {chosen: seed for chosen, seed in zip(subsets, seeds, strict=True)}
     number = {chosen: n for n, chosen in enumerate(kinds)}
-    ranges = {"validation": task.interpolation, "test": task.extrapolation}
     targets = [_targets(task, seed) for seed in kinds.values()]
     empty = device.upload(np.zeros(4, np.float32))
     return {
@@ -220,16 +219,16 @@ def _data(
         "subsets": device.upload(np.array([[start for start, _ in chosen] for chosen in subsets], np.int32)),
         "sets": device.upload(np.array([number[chosen] for chosen in subsets], np.int32)),
         "validation": shared(
-            ("validation", task.input_size, ranges["validation"]), lambda: _columns(task.validation_inputs())
+            ("validation", task.input_size, draws[0].interpolation), lambda: _columns(task.validation(0)[0])
         ),
-        "test": shared(("test", task.input_size, ranges["test"]), lambda: _columns(task.test_inputs())),
+        "test": shared(("test", task.input_size, draws[0].extrapolation), lambda: _columns(task.test(0)[0])),
         "validation_t": device.upload(np.stack([pair[0] for pair in targets])),
         "test_t": device.upload(np.stack([pair[1] for pair in targets])),
     }
 
 
 @lru_cache(maxsize=1024)
-def _targets(task: Arithmetic, seed: int) -> tuple[Floats, Floats]:
+def _targets(task: Observations, seed: int) -> tuple[Floats, Floats]:
     return task.validation(seed)[1], task.test(seed)[1]
 
 
@@ -273,16 +272,16 @@ def _settings(spec: Spec, addresses: dict[str, int], curve_length: int) -> Setti
 
 
 def _task_settings(spec: Spec) -> dict[str, Any]:
-    task = spec.observations
+    task, draws = spec.observations, spec.task.draws(0)
     sizes = {f"{name}_rows": len(getattr(task, name)(0)[0]) for name in ("validation", "test")}
-    if isinstance(task, Rows):
-        return {**sizes, "row_count": len(task.training()[0])}
-    widths, lows = range_constants(task.interpolation)
+    if not isinstance(draws, Uniform):
+        return {**sizes, "row_count": 0 if draws is None else len(draws.inputs)}
+    widths, lows = range_constants(draws.interpolation)
     if range_kind(spec) == "SHIFTED":
         lows = [lows[0] - widths[0]]
     return {
         **sizes,
-        "operation": _OPERATIONS.index(task.operation),
+        "operation": _OPERATIONS.index(draws.operation),
         "width": (widths[0], widths[-1]),
         "low": (lows[0], lows[-1]),
     }

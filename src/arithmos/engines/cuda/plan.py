@@ -21,7 +21,7 @@ from ...nn._parts import (
     WeightMap,
 )
 from ...spec import Spec
-from ...tasks import Rows
+from ...tasks import Uniform
 
 Range = tuple[tuple[float, float], ...]
 
@@ -173,19 +173,19 @@ def _unroll(columns: int, split: int, sums: int) -> int:
 
 
 def subset_lengths(spec: Spec) -> list[int]:
-    """Inputs in each subset, the same for all seeds; a user's rows have none."""
-    task = spec.observations
-    return [0] if isinstance(task, Rows) else [stop - start for start, stop in task.subsets(0)]
+    """Inputs in each subset, the same for all seeds; rows of data have none."""
+    draws = spec.task.draws(0)
+    return [stop - start for start, stop in draws.subsets] if isinstance(draws, Uniform) else [0]
 
 
 def range_kind(spec: Spec) -> str:
     """How the training inputs are made of random words."""
-    task = spec.observations
-    if isinstance(task, Rows):
+    draws = spec.task.draws(0)
+    if not isinstance(draws, Uniform):
         return "ROWS"
-    if len(task.interpolation) == 2:
+    if len(draws.interpolation) == 2:
         return "TWO_PARTS"
-    (width,), (low,) = range_constants(task.interpolation)
+    (width,), (low,) = range_constants(draws.interpolation)
     if float(width) == 1.0 and float(low) == 1.0:
         return "UNIT"
     # fma(width, 1 + u, low - width) rounds the same number once if low - width is exact.

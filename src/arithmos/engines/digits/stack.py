@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...spec import Spec
-from ...tasks import DigitSequences
 from ...training import SparsitySchedule
 from ..contract import Control, Failed, Floats, Run, State, unit_code
 from ..states import ARRAYS, judged, state_of
@@ -64,9 +63,7 @@ class Stack:
         self.runs, self.device, self.control, self.graph = runs, device, control, graph
         self.read = partial(read, convolve=convolve)
         spec = self.spec = runs[0][0]
-        if not isinstance(spec.task, DigitSequences):
-            raise TypeError(f"the task must be one of sequences of digits, got {type(spec.task).__name__}")
-        self.task = spec.task
+        self.task = spec.sequences
         with unit_code():
             networks = [spec.network(seed) for spec, seed in runs]
         readers = [dict(network[0].named_parameters()) for network in networks]

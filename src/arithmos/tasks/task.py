@@ -1,0 +1,125 @@
+"""The protocol of tasks: everything that the rest of the package asks of one.
+
+A task is one class in one file, listed in `KINDS`. Its batches are described as data: engines know how to draw from
+`Uniform` and from `Table`, and the torch engine also takes the batches of any other task as its `batch` returns them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Operation = Literal["add", "sub", "mul", "div", "squared", "root"]
+Range = tuple[tuple[float, float], ...]
+Subset = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """New uniform inputs at each iteration; the target is an operation on sums over subsets of them.
+
+    Args:
+        operation: one of `OPERATIONS`.
+        input_size: length of the input.
+        subsets: inputs that are summed, as (start, stop); their lengths are the same for every seed.
+        interpolation: range of training and validation inputs, one interval or two.
+        extrapolation: range of test inputs.
+    """
+
+    operation: Operation
+    input_size: int
+    subsets: tuple[Subset, ...]
+    interpolation: Range
+    extrapolation: Range
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of data, drawn with replacement; the same for every seed.
+
+    Args:
+        inputs: `[rows, input_size]`.
+        targets: `[rows, output_size]`.
+    """
+
+    inputs: Floats
+    targets: Floats
+
+
+class Task(Protocol):
+    """What a network is asked to learn.
+
+    Tasks are hashable and compare by value. Static methods take the plain form of any version, as a store may hold it.
+    """
+
+    kind: str
+    """Name in the plain form."""
+    version: int
+    """Changes when the same task and seed give other numbers."""
+    sequential: bool
+    """Whether a cell learns sequences of images, instead of a network single observations."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def operation(self) -> str:
+        """Name of the operation that is learned; empty for data of the user's."""
+
+    @property
+    def input_size(self) -> int:
+        """Width of the network's input."""
+
+    @property
+    def output_size(self) -> int:
+        """Width of the network's output."""
+
+    @property
+    def test_lengths(self) -> tuple[int, ...]:
+        """Lengths of the sequences of each test; empty for single observations."""
+
+    @property
+    def images_per_observation(self) -> int:
+        """Images that a network reads for one observation, which decide what a run costs; 0 for numbers."""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the task as values that JSON can hold."""
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Task":
+        """Return the task with a plain form; data that it names by a digest only are further keyword arguments."""
+
+    @staticmethod
+    def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
+        """Return the width of input and output."""
+
+    @staticmethod
+    def words(plain: Mapping[str, Any]) -> str:
+        """Return the task in a few words."""
+
+    def draws(self, seed: int) -> Uniform | Table | None:
+        """Return how batches of a run are drawn; None if only `batch` says so."""
+
+    def formula(self, seed: int) -> str:
+        """Return the target as an expression in x1, x2, …; empty if there is none."""
+
+    def epoch(self, batch_size: int) -> int:
+        """Return the iterations that see every training observation once; 0 if there is no such number."""
+
+    def memory(self, batch_size: int, records: int) -> dict[str, int]:
+        """Return the bytes that a run needs at least, beside its network, by the arguments that they depend on."""
+
+
+class Observations(Task, Protocol):
+    """A task of single observations, inputs and targets."""
+
+    def batch(self, seed: int, step: int, size: int) -> tuple[Floats, Floats]:
+        """Return inputs and targets of one training iteration."""
+
+    def validation(self, seed: int) -> tuple[Floats, Floats]:
+        """Return inputs and targets of the validation set; the inputs are the same for every seed."""
+
+    def test(self, seed: int) -> tuple[Floats, Floats]:
+        """Return inputs and targets of the test set; the inputs are the same for every seed."""
