@@ -15,7 +15,7 @@ from arithmos.data import BadFile, read_idx
 from arithmos.engines import Engines
 from arithmos.nn import CELLS
 from arithmos.papers import EXPERIMENTS, load, to_toml
-from arithmos.papers.files.schema import TABLES
+from arithmos.papers.files.schema import tables
 from arithmos.papers.files.write import written
 from arithmos.regression.table import read_columns
 from arithmos.store import Store
@@ -25,7 +25,7 @@ from . import named
 from .values import json_like, near
 
 DOCS = Path(__file__).parents[2] / "docs" / "experiment-files.md"
-KEYS = sorted({key.name for keys in TABLES.values() for key in keys})
+KEYS = sorted({key.name for keys in tables().values() for key in keys})
 IMPORTS = "import torch\nfrom torch import nn\n"  # left as they are: who knows what else could be imported
 UNIT = """
 class Own(nn.Module):

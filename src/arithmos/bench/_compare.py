@@ -12,7 +12,7 @@ from ..nn._unit import Unit
 from ..papers import Experiment
 from ..spec import MODELS, TABLE_MODELS, Layer, Spec, as_unit
 from ..store import Store
-from ..tasks import Arithmetic
+from ..tasks import Arithmetic, Task, is_task
 from ._run import Progress, run
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def compare(
     unit: Unit | type[nn.Module],
     *,
     first: str = "NAU",
-    task: str | Arithmetic = "mul",
+    task: str | Task = "mul",
     seeds: int = 100,
     iterations: int = 5_000_000,
     models: Sequence[str] | None = None,
@@ -49,7 +49,7 @@ def compare(
 
     own = as_unit(unit)
     name = f"{first}>{own.name}"
-    problem = Arithmetic(operation=task) if isinstance(task, str) else task  # type: ignore[arg-type]
+    problem = task if is_task(task) else Arithmetic(operation=task)  # type: ignore[arg-type]
     mine = dataclasses.replace(MODELS["NMU"], name=name, label=name, layers=(Layer(first), Layer(own)))
     others = [MODELS[m] for m in (TABLE_MODELS if models is None else models)]
     experiment = Experiment(

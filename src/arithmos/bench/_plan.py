@@ -13,7 +13,6 @@ from ..papers import EXPERIMENTS, FIGURES, PAPERS, SUFFIX, Experiment, Paper, Su
 from ..papers.madsen2020.digits import own_cell
 from ..spec import Model, Spec, model
 from ..store import Snapshot, Store
-from ..tasks import DigitSequences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +68,7 @@ def select(
         own = {spec.model.name: spec.model for spec in experiment.specs}
         chosen = None
         if models is not None:
-            named = own_cell if isinstance(experiment.specs[0].task, DigitSequences) else model
+            named = own_cell if experiment.specs[0].task.sequential else model
             chosen = [m if isinstance(m, Model) else own.get(m) or named(m) for m in models]
         short = {"seeds": seeds, "iterations": iterations, "epochs": epochs}
         parts.append(experiment.select(models=chosen, operations=operations, **short))

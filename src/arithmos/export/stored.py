@@ -13,7 +13,6 @@ from ..formula.recovered import sample_rows
 from ..formula.stored import Described, described, judge
 from ..spec.stored import sequential
 from ..store import Store
-from ..tasks import Arithmetic
 from .rebuild import rebuild
 from .save import save
 
@@ -47,14 +46,14 @@ class StoredNetwork:
     @property
     def inputs(self) -> NDArray[np.float64] | None:
         """Rows that it is meant for, if its task is known."""
-        task = self.described.task
-        return sample_rows(task) if isinstance(task, Arithmetic) else None
+        draws = self.described.draws
+        return None if draws is None else sample_rows(draws)
 
     @property
     def target(self) -> str | None:
         """The formula that it was to find, if there is one."""
         task = self.described.task
-        return task.formula(self.seed) if isinstance(task, Arithmetic) else None
+        return None if task is None else task.formula(self.seed) or None
 
     def expression(self, snap: float = SNAP) -> Expression:
         """The network as an expression, its gates open or closed if they are so on the inputs of its task."""

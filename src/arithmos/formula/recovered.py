@@ -13,7 +13,7 @@ from torch import nn
 
 from .. import philox
 from ..spec import Layer
-from ..tasks import Arithmetic
+from ..tasks import Task, Uniform, is_task
 from .exact import Exact, choices, points, root, same, values
 from .network import Array, Branch, Stage, of_module, of_weights, snapped
 from .numeric import forward
@@ -37,7 +37,7 @@ _OPERATIONS: dict[str, Any] = {
 
 
 def recovered_runs(
-    layers: Sequence[Layer], sizes: Sequence[int], task: Arithmetic, seeds: Sequence[int], weights: ArrayLike
+    layers: Sequence[Layer], sizes: Sequence[int], task: Task, seeds: Sequence[int], weights: ArrayLike
 ) -> NDArray[np.bool_]:
     """Which runs of a spec found the task's formula exactly.
 
@@ -52,10 +52,10 @@ def recovered_runs(
     found = np.zeros(len(flat), bool)
     finite = np.flatnonzero(np.isfinite(flat).all(axis=1))
     stages = of_weights(layers, sizes, flat[finite])
-    open_gates, decided = _gates(stages, sample_rows(task))
+    open_gates, decided = _gates(stages, sample_rows(_uniform(task, 0)))
     rounded = _rounded(stages)
-    at = points(*_bounds(task))
-    targets = [_task_targets(task, seed, at) for seed in np.asarray(seeds)[finite].tolist()]
+    at = points(*_bounds(_uniform(task, 0)))
+    targets = [_task_targets(_uniform(task, seed), at) for seed in np.asarray(seeds)[finite].tolist()]
     for run in np.flatnonzero(decided & _close(rounded, open_gates, at, targets)).tolist():
         network = [_one(stage, run) for stage in rounded]
         gates = [None if gate is None else gate[run] for gate in open_gates]
@@ -65,7 +65,7 @@ def recovered_runs(
 
 def recovered(
     model: nn.Module,
-    target: "Arithmetic | str | sympy.Expr | Sequence[str | sympy.Expr]",
+    target: "Task | str | sympy.Expr | Sequence[str | sympy.Expr]",
     *,
     seed: int = 0,
     inputs: ArrayLike | None = None,
@@ -93,10 +93,10 @@ def recovered(
     """
     stages = of_module(model)
     width = stages[0].in_features
-    if isinstance(target, Arithmetic):
+    if is_task(target):
         if target.input_size != width:
             raise ValueError(f"target must have the {width} inputs of the network, got {target.input_size}")
-        rows, bounds = sample_rows(target), _bounds(target)
+        rows, bounds = sample_rows(_uniform(target, seed)), _bounds(_uniform(target, seed))
     else:
         rows, bounds = _either_sign(width), ([-1.0] * width, [1.0] * width)
     if inputs is not None:
@@ -120,13 +120,13 @@ def _agrees(stages: Sequence[Stage], gates: Gates, at: NDArray[np.int64], target
 
 
 def _targets(
-    target: "Arithmetic | str | sympy.Expr | Sequence[str | sympy.Expr]",
+    target: "Task | str | sympy.Expr | Sequence[str | sympy.Expr]",
     seed: int,
     at: NDArray[np.int64],
     stages: Sequence[Stage],
 ) -> list[list[Exact]]:
-    if isinstance(target, Arithmetic):
-        return [[value] for value in _task_targets(target, seed, at)]
+    if is_task(target):
+        return [[value] for value in _task_targets(_uniform(target, seed), at)]
     import sympy
 
     from .parse import parse
@@ -148,10 +148,17 @@ def _targets(
     ]
 
 
-def _task_targets(task: Arithmetic, seed: int, at: NDArray[np.int64]) -> list[Exact]:
+def _uniform(task: Task, seed: int) -> Uniform:
+    draws = task.draws(seed)
+    if not isinstance(draws, Uniform):
+        raise ValueError(f"the target must be an operation on uniform inputs, got the task {task.kind!r}")
+    return draws
+
+
+def _task_targets(draws: Uniform, at: NDArray[np.int64]) -> list[Exact]:
     """The targets of a run at some points; None where there is none."""
-    sums = [at[:, start:stop].sum(axis=1).tolist() for start, stop in task.subsets(seed)]
-    return [_target(task.operation, point) for point in zip(*sums, strict=True)]
+    sums = [at[:, start:stop].sum(axis=1).tolist() for start, stop in draws.subsets]
+    return [_target(draws.operation, point) for point in zip(*sums, strict=True)]
 
 
 def _target(operation: str, sums: Sequence[int]) -> Exact:
@@ -165,20 +172,20 @@ def _target(operation: str, sums: Sequence[int]) -> Exact:
         return None
 
 
-def _bounds(task: Arithmetic) -> tuple[list[float], list[float]]:
-    parts = [*task.interpolation, *task.extrapolation]
+def _bounds(draws: Uniform) -> tuple[list[float], list[float]]:
+    parts = [*draws.interpolation, *draws.extrapolation]
     low, high = min(low for low, _ in parts), max(high for _, high in parts)
-    return [low] * task.input_size, [high] * task.input_size
+    return [low] * draws.input_size, [high] * draws.input_size
 
 
-def sample_rows(task: Arithmetic) -> Array:
+def sample_rows(draws: Uniform) -> Array:
     """The first rows of a task's validation set and of its test set."""
-    sets = ((philox.VALIDATION, task.interpolation), (philox.TEST, task.extrapolation))
-    draws = [
-        philox.uniform(philox.words((0, philox.SHARED), stream, 0, ROWS, task.input_size), range_)
+    sets = ((philox.VALIDATION, draws.interpolation), (philox.TEST, draws.extrapolation))
+    rows = [
+        philox.uniform(philox.words((0, philox.SHARED), stream, 0, ROWS, draws.input_size), range_)
         for stream, range_ in sets
     ]
-    return np.concatenate(draws).astype(np.float64)
+    return np.concatenate(rows).astype(np.float64)
 
 
 def _either_sign(width: int) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..engines.contract import layout
 from ..spec import Layer, Spec
 from ..spec.stored import networks
-from ..tasks import Arithmetic, Task
+from ..tasks import Task, Uniform
 from .recovered import recovered_runs
 
 
@@ -28,6 +28,12 @@ class Described:
     layers: tuple[Layer, ...]
     sizes: tuple[int, ...]
     task: Task | None
+
+    @property
+    def draws(self) -> Uniform | None:
+        """How the task draws its inputs, if it is an operation on uniform ones: the exact judge knows no others."""
+        draws = None if self.task is None else self.task.draws(0)
+        return draws if isinstance(draws, Uniform) else None
 
     @property
     def arrays(self) -> list[tuple[str, tuple[int, ...]]]:
@@ -71,7 +77,7 @@ def judge(spec: Spec | str, seeds: Sequence[int], weights: Sequence[NDArray[np.f
     except ValueError:
         return verdicts
     length = known.length
-    if not isinstance(known.task, Arithmetic) or not length:
+    if known.task is None or known.draws is None or not length:
         return verdicts
     judged = [run for run, row in enumerate(weights) if row is not None and len(row) == length]
     if judged:

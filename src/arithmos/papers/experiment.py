@@ -9,7 +9,6 @@ from typing import Any
 from .. import _checks
 from ..judging.sequences import Place
 from ..spec import Model, Spec
-from ..tasks import DigitSequences, Rows
 from .published import Published
 
 RECORDS = 200
@@ -70,7 +69,7 @@ class Experiment:
         A spec of sequences has a cell for every length that it is tested on.
         """
         for spec in self.specs:
-            if self.axis == LENGTH and isinstance(spec.task, DigitSequences):
+            if self.axis == LENGTH and spec.task.test_lengths:
                 yield from ((spec, float(length)) for length in spec.task.test_lengths)
             else:
                 yield spec, axis_value(spec, self.axis) if self.axis else ""
@@ -131,7 +130,7 @@ class Experiment:
 
 def operation(spec: Spec) -> str:
     """The operation that a spec learns; empty for a user's data."""
-    return "" if isinstance(spec.task, Rows) else spec.task.operation
+    return spec.task.operation
 
 
 def axis_value(spec: Spec, axis: str) -> float | str:
@@ -139,7 +138,7 @@ def axis_value(spec: Spec, axis: str) -> float | str:
 
     On that of lengths it stands several times: from its shortest to its longest.
     """
-    if axis == LENGTH and isinstance(spec.task, DigitSequences):
+    if axis == LENGTH and spec.task.test_lengths:
         return f"{min(spec.task.test_lengths)} to {max(spec.task.test_lengths)}"
     for place in (spec, spec.task, spec.model.schedule, spec.optimizer):
         value = getattr(place, axis, None)
@@ -154,11 +153,10 @@ def axis_value(spec: Spec, axis: str) -> float | str:
 
 
 def _shortened(spec: Spec, epochs: int, experiment: str) -> Spec:
-    if not isinstance(spec.task, DigitSequences):
+    if not (epoch := spec.task.epoch(spec.batch_size)):
         raise ValueError(f"{experiment} knows no epochs, its observations are always fresh; give iterations")
     if epochs < 1:
         raise ValueError(f"epochs must be at least 1, got {epochs}")
-    epoch = spec.task.epoch(spec.batch_size)
     return dataclasses.replace(spec, iterations=epochs * epoch, evaluate_every=max(1, epochs // RECORDS) * epoch)
 
 

@@ -1,7 +1,7 @@
 """What a network is asked to learn: where its observations come from, and when a run counts as solved."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from .. import _checks
 from .arithmetic import OPERATIONS as OPERATIONS
@@ -17,11 +17,14 @@ from .task import Uniform as Uniform
 from .threshold import Threshold as Threshold
 from .threshold import threshold as threshold
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
 KINDS: dict[str, type[Task]] = {"arithmetic": Arithmetic, "rows": Rows, "digits": DigitSequences}
 """Tasks by the `kind` in their plain form."""
 
 
-def is_task(value: object) -> TypeGuard[Task]:
+def is_task(value: object) -> "TypeIs[Task]":
     """Return whether a value is a task, of one of `KINDS`."""
     return isinstance(value, tuple(KINDS.values()))
 

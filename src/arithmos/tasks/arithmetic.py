@@ -10,16 +10,20 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache, reduce
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _checks, philox
+from .._keys import NUMBER, PAIRS, TEXT, WHOLE, Key
+from .._keys import fields as keys
 from .plain import values
 from .task import Operation as Operation
 from .task import Range as Range
-from .task import Subset, Uniform
+from .task import Subset as Subset
+from .task import Uniform
 
 Floats = NDArray[np.floating[Any]]
 
@@ -43,9 +47,6 @@ EVALUATION_SIZE = 10_000
 """Observations in the validation set, and in the test set."""
 
 MOST_SUBSETS = 1000
-
-CHUNK = 20_000
-"""Observations at a time while a threshold is simulated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +147,30 @@ class Arithmetic:
         return cls(**values(cls, plain, [field.name for field in fields(cls)]))
 
     @staticmethod
+    def keys() -> tuple[Key, ...]:
+        """Return the keys of the task in an experiment file."""
+        return keys(
+            Arithmetic,
+            ("operation", TEXT, f"One of {', '.join(OPERATIONS)}."),
+            ("input_size", WHOLE, "Length of the input."),
+            ("subset_ratio", NUMBER, "Length of a subset as a share of the input, rounded down."),
+            ("overlap_ratio", NUMBER, "Overlap of neighboring subsets as a share of the subset, rounded down."),
+            ("subset_count", WHOLE, "How many subsets."),
+            ("fixed", PAIRS, "The subsets as [start, stop], the same for every seed, instead of the three keys above."),
+            ("interpolation", PAIRS, "Range of training and validation inputs: [low, high], or two such parts."),
+            ("extrapolation", PAIRS, "Range of test inputs, likewise."),
+        )
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> "Arithmetic":
+        """Return the task with these settings of an experiment file."""
+        return cls(**settings)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of an experiment file that make this task."""
+        return {key.name: getattr(self, key.name) for key in self.keys()}
+
+    @staticmethod
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
         """Return the width of input and output by a plain form of any version."""
         return plain["input_size"], 1
@@ -201,6 +226,8 @@ class Arithmetic:
 
     def memory(self, batch_size: int, records: int) -> dict[str, int]:
         """Return the bytes of the simulation of a threshold; the validation and test sets are smaller."""
+        from .threshold import CHUNK
+
         return {"input_size": 8 * CHUNK * self.input_size}
 
     def target(self, x: Floats, seed: int) -> NDArray[np.float32]:

@@ -9,12 +9,15 @@ longer ones. The images are put in an order and cut into sequences; what is left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _checks, philox
+from .._keys import FLAG, NUMBER, TEXT, WHOLE, WHOLES, Key
+from .._keys import fields as keys
 from ..data import MNIST_DIGEST, Digits, mnist
 from .arithmetic import symbol
 from .plain import values
@@ -115,6 +118,40 @@ class DigitSequences:
         if source is not None and source.digest != known["data"]:
             raise ValueError(f"source must be the digits with digest {known['data']}, got {source.digest}")
         return cls(**known, source=source)
+
+    @staticmethod
+    def keys() -> tuple[Key, ...]:
+        """Return the keys of the task in an experiment file."""
+        return keys(
+            DigitSequences,
+            ("operation", TEXT, "mul or add."),
+            ("length", WHOLE, "Images in a training sequence."),
+            ("initial", NUMBER, "State of the cell before the first image; as published unless told."),
+        ) + keys(
+            DigitSequences,
+            ("digits", WHOLES, "The digits that occur."),
+            ("test_lengths", WHOLES, "Images in the sequences of each test; the length is one of them."),
+            ("images", WHOLE, "Training images of these digits: 55,000 of all digits, 49,566 without the zeros."),
+            ("validation_size", WHOLE, "How many of the last training images are for validation."),
+            ("fixed", FLAG, "A training sequence holds the same images for a whole run."),
+            ("every_step", FLAG, "The loss counts every step of a sequence, not its last only."),
+            sweep=False,
+        )
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> "DigitSequences":
+        """Return the task with these settings of an experiment file."""
+        return cls(**settings)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of an experiment file that make this task.
+
+        Raises:
+            ValueError: its images are not MNIST.
+        """
+        if self.source is not None:
+            raise ValueError(f"a task of data at hand cannot be written as TOML, got {self!r}")
+        return {key.name: getattr(self, key.name) for key in self.keys()}
 
     @staticmethod
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:

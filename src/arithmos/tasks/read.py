@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _checks
-from .rows import EXACT
+
+EXACT = 2**53
+"""Integers up to this one are all numbers of float64."""
 
 SUFFIXES = (".csv", ".npy")
 MOST_BYTES = 2**30

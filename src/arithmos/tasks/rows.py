@@ -8,17 +8,18 @@ the data, not the data, is part of a run's name.
 import hashlib
 from collections.abc import Mapping
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _checks, philox
+from .._keys import NUMBER, PATH, REQUIRED, WHOLE, Key, at
 from .plain import values
+from .read import EXACT as EXACT
+from .read import read_numbers
 from .task import Table
-
-EXACT = 2**53
-"""Integers up to this one are all numbers of float64."""
 
 _PLAIN = ("digest", "input_size", "output_size", "validation_share", "test_share", "threshold")
 
@@ -126,6 +127,37 @@ class Rows:
         if rows.plain() != dict(plain):
             raise ValueError(f"inputs and targets must be the rows with digest {digest}, got {rows}")
         return rows
+
+    @staticmethod
+    def keys() -> tuple[Key, ...]:
+        """Return the keys of the task in an experiment file."""
+        return (
+            Key("rows", PATH, "Your own data: a .csv file, whose first line may be names, or an .npy file.", REQUIRED),
+            Key("targets", WHOLE, "How many of the last columns are targets; the others are inputs.", 1),
+            Key("test", PATH, "A file of rows to test on; without it some rows of the data are kept for that."),
+            Key("validation_share", NUMBER, "Share of the rows kept for validation.", 0.2, sweep=True),
+            Key("test_share", NUMBER, "Share of the rows kept for the test.", 0.2, sweep=True),
+            Key("threshold", NUMBER, "Test error below which a run is solved.", sweep=True),
+        )
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> "Rows":
+        """Return the task with these settings of an experiment file; its paths are relative to the folder."""
+        others = {name: value for name, value in settings.items() if name not in ("rows", "test", "targets")}
+        targets = _checks.whole("targets", settings.get("targets", 1), 1)
+        data = {}
+        for name in ("rows", "test"):
+            if name in settings:
+                with at(f"{name}: "):
+                    found = read_numbers(folder / settings[name])
+                    if found.shape[1] <= targets:
+                        raise ValueError(f"it must have inputs beside {targets} targets, got {found.shape[1]} columns")
+                    data[name] = found[:, :-targets], found[:, -targets:]
+        return cls(*data["rows"], test=data.get("test"), **others)
+
+    def settings(self) -> dict[str, Any]:
+        """Raise ValueError: a file cannot hold the rows."""
+        raise ValueError(f"a task of data at hand cannot be written as TOML, got {self!r}")
 
     @staticmethod
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:

@@ -6,10 +6,13 @@ A task is one class in one file, listed in `KINDS`. Its batches are described as
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .._keys import Key
 
 Floats = NDArray[np.float32]
 Operation = Literal["add", "sub", "mul", "div", "squared", "root"]
@@ -90,6 +93,24 @@ class Task(Protocol):
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Task":
         """Return the task with a plain form; data that it names by a digest only are further keyword arguments."""
+
+    @staticmethod
+    def keys() -> tuple[Key, ...]:
+        """Return the keys of the task in an experiment file.
+
+        One of them is the kind, by which the task is told from arithmetic ones.
+        """
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> "Task":
+        """Return the task with settings of an experiment file in a folder."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of an experiment file that make this task.
+
+        Raises:
+            ValueError: a file cannot hold its data.
+        """
 
     @staticmethod
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:

@@ -17,11 +17,11 @@ from importlib import resources
 
 import numpy as np
 
-from .arithmetic import CHUNK, OPERATIONS, Arithmetic, Floats
-from .task import Range, Subset
+from .arithmetic import OPERATIONS, Arithmetic, Floats, Range, Subset
 
 WEIGHT_ERROR = 1e-5
 SAMPLES = 1_000_000
+CHUNK = 20_000
 
 
 @dataclass(frozen=True)

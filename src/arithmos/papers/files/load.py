@@ -1,6 +1,6 @@
 """`load`: an experiment from a TOML file, so that a sweep needs no Python.
 
-The keys are those of `schema.TABLES`, and any other is an error. A list where one value would do is a sweep: each of
+The keys are those of `schema.tables`, and any other is an error. A list where one value would do is a sweep: each of
 its values is run with each of those of the others. Whatever is wrong is named by its key, its value and what would have
 been right.
 """
@@ -13,13 +13,13 @@ from itertools import product
 from pathlib import Path
 
 from ... import _checks
+from ..._keys import at
 from ...spec import Adam, Spec
-from ...tasks import Arithmetic, DigitSequences, Rows, Task
-from ...tasks.read import read_numbers
+from ...tasks import KINDS, Task
 from ..experiment import Experiment, axis_value, operation
 from .models import models
-from .schema import AXES, TABLES
-from .values import MOST_SPECS, Settings, Table, at, known, points, settings, table
+from .schema import axes, tables
+from .values import MOST_SPECS, Settings, Table, known, points, settings, table
 
 SUFFIX = ".toml"
 
@@ -29,9 +29,6 @@ MOST_NAMES = 16
 
 _NAME = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:{_NAME}[ \t]*+\.[ \t]*+){{{MOST_NAMES}}}", re.MULTILINE)
-
-OTHERS = ("rows", "digits")
-"""Tasks that are not the arithmetic one; each is known by a key of the same name."""
 
 Cell = tuple[Spec, Settings]
 """A spec, and where it stands in the sweeps of its file."""
@@ -113,42 +110,27 @@ def _cells(part: Table, where: str, folder: Path) -> list[Cell]:
 
 
 def _tasks(values: Table, where: str, folder: Path) -> list[tuple[Task, Settings]]:
-    name = next((name for name in OTHERS if name in values), "task")
-    own = {key.name for key in TABLES[name]}
-    for other in OTHERS if name == "task" else ():
-        if extra := [key.name for key in TABLES[other] if key.name in values and key.name not in own]:
+    """The tasks of a table: arithmetic ones, or those of a kind that is a key of the table."""
+    others = [kind for kind in KINDS if kind != "arithmetic"]
+    kind = next((kind for kind in others if kind in values), "arithmetic")
+    own = {key.name for key in tables()[kind]}
+    for other in others if kind == "arithmetic" else ():
+        if extra := [key.name for key in tables()[other] if key.name in values and key.name not in own]:
             raise ValueError(f"{where}{extra[0]} is for a task with the key {other}")
-    if name == "task" and "operation" not in values:
-        raise ValueError(f"{where}operation is missing, and so are {' and '.join(OTHERS)}")
-    tasks: list[tuple[Task, Settings]] = []
-    for point, swept in settings(values, name, where):
+    if kind == "arithmetic" and "operation" not in values:
+        raise ValueError(f"{where}operation is missing, and so are {' and '.join(others)}")
+    tasks = []
+    for point, swept in settings(values, kind, where):
         with at(where):
-            if name == "rows":
-                tasks.append((_rows(point, folder), swept))
-            else:
-                tasks.append((DigitSequences(**point) if name == "digits" else Arithmetic(**point), swept))
+            tasks.append((KINDS[kind].from_settings(point, folder), swept))
     return tasks
-
-
-def _rows(point: Settings, folder: Path) -> Rows:
-    others = {name: value for name, value in point.items() if name not in ("rows", "test", "targets")}
-    targets = _checks.whole("targets", point.get("targets", 1), 1)
-    data = {}
-    for name in ("rows", "test"):
-        if name in point:
-            with at(f"{name}: "):
-                found = read_numbers(folder / point[name])
-                if found.shape[1] <= targets:
-                    raise ValueError(f"it must have inputs beside {targets} targets, got {found.shape[1]} columns")
-                data[name] = found[:, :-targets], found[:, -targets:]
-    return Rows(*data["rows"], test=data.get("test"), **others)
 
 
 def _axis(head: Settings, cells: Sequence[Cell]) -> str:
     """The axis of the file, on which every spec has its place."""
     lists = [*dict.fromkeys(name for _, swept in cells for name in swept if name != "operation")]
     if "axis" in head:
-        axis = _checks.one_of("axis", head["axis"], AXES)
+        axis = _checks.one_of("axis", head["axis"], axes())
     elif len(lists) > 1:
         raise ValueError(f"axis must name one of the lists, got none: {', '.join(lists)}")
     else:

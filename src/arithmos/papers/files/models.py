@@ -4,9 +4,9 @@ import dataclasses
 from pathlib import Path
 
 from ... import _checks
+from ..._keys import LAYERS, TEXT, at
 from ...spec import MODELS, Layer, Model
-from .schema import LAYERS, TEXT
-from .values import Settings, at, read, settings, table
+from .values import Settings, read, settings, table
 
 
 def models(value: object, where: str, folder: Path) -> list[tuple[Model, Settings]]:

@@ -1,13 +1,13 @@
 """Values of an experiment file: read by the kinds of their keys, lists as sweeps, and errors that name the key."""
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
 from ... import _checks
-from .schema import REQUIRED, TABLES, Kind
+from ..._keys import REQUIRED, Kind
+from .schema import tables
 
 MOST_SPECS = 10_000
 
@@ -15,15 +15,6 @@ Table = Mapping[str, Any]
 Settings = dict[str, Any]
 Point = tuple[Settings, Settings]
 """Settings, and those of them that come from a list: where a spec stands in the sweeps of its file."""
-
-
-@contextmanager
-def at(where: str) -> Iterator[None]:
-    """What goes wrong inside is said to have gone wrong there."""
-    try:
-        yield
-    except (ValueError, KeyError, FileNotFoundError) as error:
-        raise ValueError(f"{where}{error.args[0]}") from error
 
 
 def table(value: object, where: str) -> Table:
@@ -34,7 +25,7 @@ def table(value: object, where: str) -> Table:
 
 
 def known(value: object, where: str, *names: str) -> Table:
-    """A table whose keys are all known; `names` are those of `TABLES` that it may have the keys of.
+    """A table whose keys are all known; `names` are those of `tables` that it may have the keys of.
 
     Args:
         value: the table.
@@ -42,7 +33,7 @@ def known(value: object, where: str, *names: str) -> Table:
         names: names of tables.
     """
     found = table(value, where.removesuffix("."))
-    keys = [key.name for name in names for key in TABLES[name]]
+    keys = [key.name for name in names for key in tables()[name]]
     for key in found:
         if key not in keys:
             raise ValueError(f"{where}{key} is unknown{_checks.nearest(key, keys)}; known are {', '.join(keys)}")
@@ -54,12 +45,12 @@ def points(values: Table, name: str, where: str) -> list[Point]:
 
     Args:
         values: the table.
-        name: its name in `TABLES`.
+        name: its name in `tables`.
         where: what stands before its keys in a message.
     """
     columns: list[list[tuple[str, Any]]] = []
     lists: set[str] = set()
-    for key in TABLES[name]:
+    for key in tables()[name]:
         if key.kind.read is None:
             continue
         if key.name not in values:

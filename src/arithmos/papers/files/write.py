@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...spec import MODELS, InputRegularizer, Layer, Model, Spec
-from ...tasks import DigitSequences, Rows
 from ..experiment import Experiment
 from .models import published
-from .schema import TABLES
+from .schema import tables
 
 Values = dict[str, Any]
 
@@ -83,23 +82,15 @@ def _rest(block: Values, swept: str) -> Values:
 
 def _flat(spec: Spec) -> Values:
     """The settings of a spec by dotted key."""
-    task = spec.task
-    if isinstance(task, Rows) or (isinstance(task, DigitSequences) and task.source is not None):
-        raise ValueError(f"a task of data at hand cannot be written as TOML, got {task!r}")
     settings = {name: getattr(spec, name) for name in ("hidden_size", "iterations", "batch_size", "evaluate_every")}
-    keys = TABLES["digits" if isinstance(task, DigitSequences) else "task"]
-    settings |= {f"task.{key.name}": getattr(task, key.name) for key in keys}
-    return settings | {f"optimizer.{key.name}": getattr(spec.optimizer, key.name) for key in TABLES["optimizer"]}
+    settings |= {f"task.{name}": value for name, value in spec.task.settings().items()}
+    return settings | {f"optimizer.{key.name}": getattr(spec.optimizer, key.name) for key in tables()["optimizer"]}
 
 
 def _defaults(spec: Spec) -> Values:
     """What need not be written, by dotted key."""
-    tables = {
-        "": "part",
-        "task.": "digits" if isinstance(spec.task, DigitSequences) else "task",
-        "optimizer.": "optimizer",
-    }
-    return {f"{prefix}{key.name}": key.default for prefix, name in tables.items() for key in TABLES[name]}
+    names = {"": "part", "task.": spec.task.kind, "optimizer.": "optimizer"}
+    return {f"{prefix}{key.name}": key.default for prefix, name in names.items() for key in tables()[name]}
 
 
 def _model(model: Model) -> Any:

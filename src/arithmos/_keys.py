@@ -1,0 +1,113 @@
+"""Keys of experiment files: what their values may be, and what they mean."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+REQUIRED = object()
+"""Default of a key that every file must have."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a value may be.
+
+    Args:
+        wanted: what it is, in words.
+        read: the value as it is used; raises ValueError or TypeError if it is something else. None for a kind with
+            tables in it, which have keys of their own.
+        lists: how deep lists go within one value; a list that goes deeper is a sweep.
+    """
+
+    wanted: str
+    read: Callable[[Any], Any] | None
+    lists: int = 0
+
+
+def _unfit(value: object) -> None:
+    raise ValueError(value)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # 5e6 is written as readily as 5_000_000
+    return value if isinstance(value, int) and not isinstance(value, bool) else _unfit(value)
+
+
+def _number(value: Any) -> Any:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else _unfit(value)
+
+
+def _text(value: Any) -> Any:
+    return value if isinstance(value, str) else _unfit(value)
+
+
+def _flag(value: Any) -> Any:
+    return value if isinstance(value, bool) else _unfit(value)
+
+
+def _wholes(value: Any) -> Any:
+    return tuple(map(_whole, value)) if isinstance(value, list) else _unfit(value)
+
+
+def _pairs(value: Any) -> Any:
+    pairs = value if value and isinstance(value, list) and isinstance(value[0], list) else [value]
+    return tuple((_number(low), _number(high)) for low, high in pairs)
+
+
+WHOLE = Kind("a whole number", _whole)
+NUMBER = Kind("a number", _number)
+TEXT = Kind("text", _text)
+PATH = Kind("a path", _text)
+FLAG = Kind("true or false", _flag)
+WHOLES = Kind("a list of whole numbers", _wholes, lists=1)
+PAIRS = Kind("a pair of numbers or a list of pairs", _pairs, lists=2)
+TABLE = Kind("a table", None)
+PARTS = Kind("tables, each headed [[parts]]", None)
+MODELS = Kind("a name, a table, or a list of both", None)
+LAYERS = Kind("units joined by >, or a list of units and tables", None)
+OPTION = Kind("as the unit has it", None)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key that a table of an experiment file may have.
+
+    Args:
+        name: the key.
+        kind: what its value is.
+        meaning: what it decides.
+        default: its value where it is not given; None for nothing, `REQUIRED` for none.
+        sweep: it may be a list, each value of which is run.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    default: object = None
+    sweep: bool = False
+
+    @property
+    def value(self) -> str:
+        """What its value is, in words."""
+        return f"{self.kind.wanted}, or a list" if self.sweep else self.kind.wanted
+
+
+def fields(owner: type, *keys: tuple[str, Kind, str], sweep: bool = True) -> tuple[Key, ...]:
+    """Keys that are fields of a spec or its parts, with their defaults there."""
+    defaults = {
+        field.name: REQUIRED if field.default is dataclasses.MISSING else field.default
+        for field in dataclasses.fields(owner)
+    }
+    return tuple(Key(name, kind, meaning, defaults[name], sweep) for name, kind, meaning in keys)
+
+
+@contextmanager
+def at(where: str) -> Iterator[None]:
+    """What goes wrong inside is said to have gone wrong there."""
+    try:
+        yield
+    except (ValueError, KeyError, FileNotFoundError) as error:
+        raise ValueError(f"{where}{error.args[0]}") from error
