@@ -149,7 +149,7 @@ class Spec:
     def sequences(self) -> DigitSequences:
         """The task, where it is one of sequences of digits."""
         if not self.task.sequential:
-            raise TypeError(f"the task must be one of sequences of digits, got {self.task.kind}")
+            raise TypeError(f"the task must be one of sequences of digits, got {self.task!r}")
         return cast(DigitSequences, self.task)
 
     @property

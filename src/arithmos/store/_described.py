@@ -7,23 +7,34 @@ from typing import Any
 
 from .. import _checks
 from ..formula.stored import described
-from ..tasks import OPERATIONS
+from ..tasks import KINDS
 
 Columns = dict[str, Any]
 
-TEXTS = ("layers", "options", "task", "operation", "interpolation", "extrapolation", "rows", "images")
-COUNTS = (
-    *("input_size", "output_size", "subset_count", "length"),
-    *("hidden_size", "iterations", "batch_size", "evaluate_every"),
-)
-REALS = (
-    *("subset_ratio", "overlap_ratio", "input_strength", "learning_rate"),
-    *("sparsity_strength", "sparsity_start", "sparsity_end"),
-)
-LISTS = ("digits", "test_lengths")
+OF_TASKS: dict[str, tuple[type, str]] = {}
+"""Type and meaning of the columns that tasks have."""
+for _kind, _task in KINDS.items():
+    for _name, (_type, _meaning) in _task.columns().items():
+        _before = f"{OF_TASKS[_name][1]}; " if _name in OF_TASKS else ""
+        OF_TASKS[_name] = _type, f"{_before}{_kind}: {_meaning}"
 
-FLAT = ("spec_id", *TEXTS, *COUNTS, *REALS, *LISTS)
+TYPES: dict[str, type] = {
+    **dict.fromkeys(("layers", "options", "task"), str),
+    **dict.fromkeys(("input_size", "output_size", "hidden_size", "iterations", "batch_size", "evaluate_every"), int),
+    **dict.fromkeys(("input_strength", "learning_rate", "sparsity_strength", "sparsity_start", "sparsity_end"), float),
+    **{name: type_ for name, (type_, _) in OF_TASKS.items()},
+}
+
+FLAT = ("spec_id", *TYPES)
 """The columns that follow from a spec."""
+
+
+def _text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text, got {_checks.shown(value)}")
+
+
+_CHECKS: dict[type, Any] = {str: _text, int: _checks.whole, float: _checks.number, list: _checks.wholes}
 
 
 @lru_cache(maxsize=2**13)
@@ -35,18 +46,16 @@ def flat(spec: str) -> Columns:
     """
     try:
         plain = json.loads(spec)
-        columns = _network(plain) | TASKS[plain["task"]["kind"]](plain["task"], plain)
-        for names, check in ((TEXTS, _text), (COUNTS, _checks.whole), (REALS, _checks.number), (LISTS, _checks.wholes)):
-            for name in set(names) & set(columns):
-                check(name, columns[name])
+        kind = KINDS[plain["task"]["kind"]]
+        columns = _network(plain) | kind.column_values(plain["task"])
+        columns |= zip(("input_size", "output_size"), kind.sizes(plain["task"]), strict=True)
+        if kind.sequential:
+            columns["input_strength"] = plain["inputs"]["strength"]
+        for name in columns.keys() & TYPES.keys():
+            _CHECKS[TYPES[name]](name, columns[name])
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"spec {spec[:60]!r} is not that of a run ({type(error).__name__}: {error})") from error
     return dict.fromkeys(FLAT) | columns | {"spec_id": hashlib.blake2b(spec.encode(), digest_size=8).hexdigest()}
-
-
-def _text(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be text, got {_checks.shown(value)}")
 
 
 @lru_cache(maxsize=2**13)
@@ -68,33 +77,3 @@ def _network(plain: Columns) -> Columns:
         "learning_rate": plain["optimizer"]["lr"],
         **{f"sparsity_{name}": schedule[name] for name in ("strength", "start", "end")},
     }
-
-
-def _arithmetic(task: Columns, plain: Columns) -> Columns:
-    columns = {name: task[name] for name in ("operation", "input_size", "subset_count")} | {"output_size": 1}
-    columns |= {name: json.dumps(task[name]) for name in ("interpolation", "extrapolation")}
-    _one_of(task["operation"], OPERATIONS)
-    if task["fixed"] is not None:
-        return columns | {"subset_count": len(task["fixed"])}
-    return columns | {name: task[name] for name in ("subset_ratio", "overlap_ratio")}
-
-
-def _digits(task: Columns, plain: Columns) -> Columns:
-    columns = {name: task[name] for name in ("operation", "length", "digits", "test_lengths")}
-    _one_of(task["operation"], ("mul", "add"))
-    _one_of(task["length"], task["test_lengths"])
-    _one_of(task["digits"][0], range(10))
-    sizes = {"input_size": 2, "output_size": 1}
-    return columns | sizes | {"images": task["data"], "input_strength": plain["inputs"]["strength"]}
-
-
-def _rows(task: Columns, plain: Columns) -> Columns:
-    return {"rows": task["digest"], **{name: task[name] for name in ("input_size", "output_size")}}
-
-
-TASKS = {"arithmetic": _arithmetic, "digits": _digits, "rows": _rows}
-
-
-def _one_of(value: object, known: Any) -> None:
-    if value not in known:
-        raise ValueError(f"{value!r} is none of {', '.join(map(str, known))}")

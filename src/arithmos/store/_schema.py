@@ -24,11 +24,12 @@ from ..engines.code import CODE
 from ..engines.contract import Run, State
 from ..formula.stored import judge
 from ..spec import Spec
-from ._described import flat
+from ._described import OF_TASKS, flat
 
 TEXT, COUNT, REAL, FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 FLOATS, COUNTS = pa.list_(pa.float32()), pa.list_(pa.int64())
 TIME = pa.timestamp("us", tz="UTC")
+TYPES = {str: TEXT, int: COUNT, float: REAL, list: COUNTS}
 
 COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "spec_id": (TEXT, "name of the spec: digest of its canonical JSON"),
@@ -40,19 +41,9 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "layers": (TEXT, "units from input to output, joined by >"),
     "options": (TEXT, "options of each layer, a JSON list"),
     "task": (TEXT, "kind of task: arithmetic, digits for sequences of them, or rows for a user's data"),
-    "operation": (TEXT, "arithmetic: add, sub, mul, div, squared or root; digits: add or mul"),
+    **{name: (TYPES[type_], meaning) for name, (type_, meaning) in OF_TASKS.items()},
     "input_size": (COUNT, "length of the input"),
     "output_size": (COUNT, "length of the output"),
-    "subset_ratio": (REAL, "arithmetic: length of a subset as a share of the input; null for fixed subsets"),
-    "overlap_ratio": (REAL, "arithmetic: overlap as a share of the subset; null for fixed subsets"),
-    "subset_count": (COUNT, "arithmetic: how many subsets"),
-    "interpolation": (TEXT, "arithmetic: parts of the training range, a JSON list"),
-    "extrapolation": (TEXT, "arithmetic: parts of the test range, a JSON list"),
-    "rows": (TEXT, "rows: digest of the user's data"),
-    "images": (TEXT, "digits: digest of the images and labels"),
-    "digits": (COUNTS, "digits: which of them occur"),
-    "length": (COUNT, "digits: images in a training sequence"),
-    "test_lengths": (COUNTS, "digits: images in the sequences of each test"),
     "input_strength": (REAL, "digits: strength of the regularizer of the cell's inputs"),
     "hidden_size": (COUNT, "width between the layers"),
     "iterations": (COUNT, "last iteration of the training"),

@@ -6,6 +6,7 @@ The subsets are contiguous, of equal length, each overlapping its neighbour, and
 where they begin is drawn from the run's seed. Inputs are uniform: one range to train on, another to extrapolate to.
 """
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -20,10 +21,10 @@ from .. import _checks, philox
 from .._keys import NUMBER, PAIRS, TEXT, WHOLE, Key
 from .._keys import fields as keys
 from .plain import values
+from .task import Columns, Uniform
 from .task import Operation as Operation
 from .task import Range as Range
 from .task import Subset as Subset
-from .task import Uniform
 
 Floats = NDArray[np.floating[Any]]
 
@@ -174,6 +175,27 @@ class Arithmetic:
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
         """Return the width of input and output by a plain form of any version."""
         return plain["input_size"], 1
+
+    @staticmethod
+    def columns() -> Columns:
+        """Return the columns of a store."""
+        return {
+            "operation": (str, "add, sub, mul, div, squared or root"),
+            "subset_ratio": (float, "length of a subset as a share of the input; null for fixed subsets"),
+            "overlap_ratio": (float, "overlap as a share of the subset; null for fixed subsets"),
+            "subset_count": (int, "how many subsets"),
+            "interpolation": (str, "parts of the training range, a JSON list"),
+            "extrapolation": (str, "parts of the test range, a JSON list"),
+        }
+
+    @staticmethod
+    def column_values(plain: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns of a plain form of any version."""
+        found = {"operation": _checks.one_of("operation", plain["operation"], OPERATIONS)}
+        found |= {name: json.dumps(plain[name]) for name in ("interpolation", "extrapolation")}
+        if plain["fixed"] is not None:
+            return found | {"subset_count": len(plain["fixed"])}
+        return found | {name: plain[name] for name in ("subset_count", "subset_ratio", "overlap_ratio")}
 
     @staticmethod
     def words(plain: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from .._keys import fields as keys
 from ..data import MNIST_DIGEST, Digits, mnist
 from .arithmetic import symbol
 from .plain import values
+from .task import Columns
 
 Images = NDArray[np.uint8]
 Indices = NDArray[np.int64]
@@ -157,6 +158,26 @@ class DigitSequences:
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
         """Return the width of input and output by a plain form of any version."""
         return 2, 1
+
+    @staticmethod
+    def columns() -> Columns:
+        """Return the columns of a store."""
+        return {
+            "operation": (str, "add or mul"),
+            "images": (str, "digest of the images and labels"),
+            "digits": (list, "which of them occur"),
+            "length": (int, "images in a training sequence"),
+            "test_lengths": (list, "images in the sequences of each test"),
+        }
+
+    @staticmethod
+    def column_values(plain: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns of a plain form of any version."""
+        _checks.one_of("operation", plain["operation"], ("mul", "add"))
+        if plain["length"] not in plain["test_lengths"] or plain["digits"][0] not in range(10):
+            raise ValueError(f"length must be one of test_lengths, and digits some of 0 to 9, got {dict(plain)}")
+        names = ("operation", "digits", "length", "test_lengths")
+        return {"images": plain["data"], **{name: plain[name] for name in names}}
 
     @staticmethod
     def words(plain: Mapping[str, Any]) -> str:

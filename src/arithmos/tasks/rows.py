@@ -19,7 +19,7 @@ from .._keys import NUMBER, PATH, REQUIRED, WHOLE, Key, at
 from .plain import values
 from .read import EXACT as EXACT
 from .read import read_numbers
-from .task import Table
+from .task import Columns, Table
 
 _PLAIN = ("digest", "input_size", "output_size", "validation_share", "test_share", "threshold")
 
@@ -163,6 +163,16 @@ class Rows:
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
         """Return the width of input and output by a plain form of any version."""
         return plain["input_size"], plain["output_size"]
+
+    @staticmethod
+    def columns() -> Columns:
+        """Return the columns of a store."""
+        return {"rows": (str, "digest of the user's data")}
+
+    @staticmethod
+    def column_values(plain: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns of a plain form of any version."""
+        return {"rows": plain["digest"]}
 
     @staticmethod
     def words(plain: Mapping[str, Any]) -> str:

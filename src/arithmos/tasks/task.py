@@ -18,6 +18,8 @@ Floats = NDArray[np.float32]
 Operation = Literal["add", "sub", "mul", "div", "squared", "root"]
 Range = tuple[tuple[float, float], ...]
 Subset = tuple[int, int]
+Columns = Mapping[str, tuple[type, str]]
+"""Type and meaning of columns, by name; a list is one of whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,18 @@ class Task(Protocol):
     @staticmethod
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
         """Return the width of input and output."""
+
+    @staticmethod
+    def columns() -> Columns:
+        """Return the columns of a store, beside the widths of input and output."""
+
+    @staticmethod
+    def column_values(plain: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of `columns` that are not null.
+
+        Raises:
+            LookupError, TypeError, ValueError: it is not the plain form of a task.
+        """
 
     @staticmethod
     def words(plain: Mapping[str, Any]) -> str:
