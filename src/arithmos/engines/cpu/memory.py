@@ -42,9 +42,9 @@ def align(values: NDArray[Any]) -> NDArray[Any]:
 
 def make_scratch(program: Program, task: Observations, p: Floats) -> Arrays:
     """Memory that means nothing between two iterations, filled with NaN; and the parameters by name."""
-    columns = -(-task.input_size // 4) * 4
+    columns, draws = -(-task.input_size // 4) * 4, task.draws(0)
     x = aligned((columns, LANES), np.float32, np.nan)
-    words = aligned((columns if isinstance(task.draws(0), Uniform) else 4, LANES // 2), np.uint64, 0)
+    words = aligned((columns if isinstance(draws, Uniform) else 4, LANES // 2), np.uint64, 0)
     g = aligned(p.shape, np.float32, 0)
     arrays: Arrays = {
         "x": x,
