@@ -1,4 +1,4 @@
-"""The formula behind a CSV file: made here, with noise and columns that play no part, and found again."""
+"""Recover the formula behind a CSV file that has noise and irrelevant columns."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from arithmos.report.charts.fit import draw
 
 
 def make(path: Path) -> None:
-    """Sales of a shop: what is left of a day's money."""
+    """Write the daily profits of a shop."""
     rng = np.random.default_rng(0)
     names = ["visitors", "buyers", "price", "cost", "rain", "staff"]
     frame = pd.DataFrame(rng.uniform(1, 2, (500, len(names))), columns=names)
@@ -22,14 +22,14 @@ def make(path: Path) -> None:
 
 
 def main(folder: str | Path = "shop") -> Fit:
-    """Write the file, fit it, print, draw, and return the fit. In a shell: arithmos fit shop.csv --target profit."""
+    """Write the file, fit, print, plot and return the fit. In a shell: arithmos fit shop.csv --target profit."""
     folder = Path(folder)
     folder.mkdir(exist_ok=True)
     make(folder / "shop.csv")
     fit = fit_csv(folder / "shop.csv", "profit", random_state=0)
     print(fit)
-    print(f"\nleft out: {'; '.join(fit.table.left_out)}")
-    print(f"picture: {save(draw(fit), folder / 'shop.html')}")
+    print(f"\nignored: {'; '.join(fit.table.left_out)}")
+    print(f"figure: {save(draw(fit), folder / 'shop.html')}")
     return fit
 
 

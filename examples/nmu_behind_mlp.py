@@ -1,9 +1,9 @@
-"""An NMU behind an MLP: the MLP learns to read numbers from what instruments show, though only their product is told.
+"""An NMU after an MLP: the MLP learns to read dials although the only target is the product of their values.
 
 Three dials show their values as the sine and cosine of an angle. The network sees the dials and the product of their
-values, never the values. Once the weights of the NMU are 1, the MLP has to read each dial right; and then more dials
-than it was trained on can be multiplied. That they become 1 takes the input regularizer: an MLP makes up for any other
-weight, and reads something else.
+values, never the values. Once the weights of the NMU are 1, the MLP has to read each dial correctly, and the network
+can multiply more dials than it was trained on. The input regularizer is needed for the weights to become 1: the MLP
+can compensate for any other weight by reading other values.
 """
 
 import torch
@@ -17,7 +17,7 @@ LOW, HIGH = 0.5, 2.5
 
 
 class Dials(nn.Module):
-    """Reads each dial with the same MLP, and multiplies."""
+    """Read each dial with the same MLP, and multiply the values."""
 
     def __init__(self, count: int) -> None:
         super().__init__()
@@ -30,13 +30,13 @@ class Dials(nn.Module):
 
 
 def batch(n: int, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """Dials, their product, and their values."""
+    """Return dials, their product and their values."""
     values = torch.empty(n, count).uniform_(LOW, HIGH, generator=generator)
     return torch.stack([values.sin(), values.cos()], -1), values.prod(1, keepdim=True), values
 
 
 def main(steps: int = STEPS, seed: int = 0) -> float:
-    """Train on three dials, print, and return the relative error on six."""
+    """Train on three dials, print the results, and return the relative error on six."""
     torch.set_num_threads(1)  # the matrices are small
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
@@ -58,8 +58,8 @@ def main(steps: int = STEPS, seed: int = 0) -> float:
         read = model.reader(dials)
         error = ((read.prod(1, keepdim=True) - product).abs() / product).mean().item()
     print(f"weights of the NMU: {', '.join(f'{w:.3f}' for w in model.product.weight[0].tolist())}")
-    print(f"mean error of a dial, never shown its value: {(read - values).abs().mean():.4f}, of {LOW} to {HIGH}")
-    print(f"relative error of the product of six dials, trained on three: {error:.3f}")
+    print(f"mean error of a dial, whose value was no target: {(read - values).abs().mean():.4f}, range {LOW} to {HIGH}")
+    print(f"relative error of the product of six dials after training on three: {error:.3f}")
     return error
 
 

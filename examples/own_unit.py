@@ -1,4 +1,4 @@
-"""A unit of one's own beside the published ones: products in which a weight of -1 divides."""
+"""Compare your own unit, in whose products a weight of -1 divides, with a published one."""
 
 import tempfile
 
@@ -30,15 +30,15 @@ class DividingNMU(nn.Module):
         return torch.prod(size * torch.where(w < 0, 1 / x, x) + 1 - size, -1)
 
     def weights(self) -> dict[str, Tensor]:
-        """What is judged: -1, 0 and 1 are exact."""
+        """Return the weights to judge: -1, 0 and 1 are exact."""
         return {"weight": clamp(self.weight, -1.0, 1.0)}
 
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """What is kept after every step."""
+        """Return the range that `constrain` enforces after every step."""
         return {"weight": (-1.0, 1.0)}
 
     def sparsity(self) -> Tensor:
-        """What the regularizer makes small."""
+        """Return the sparsity loss, which the regularizer minimizes."""
         size = self.weight.abs()
         return torch.minimum(size, (1 - size).abs()).mean()
 

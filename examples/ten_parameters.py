@@ -1,4 +1,4 @@
-"""Ten weights learn (x1 + x2) * (x1 + x2 + x3 + x4), become 0 and 1, and hold outside the training range."""
+"""Learn (x1 + x2) * (x1 + x2 + x3 + x4) with ten weights that become 0 and 1, and extrapolate."""
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ def batch(n: int, low: float, high: float, generator: torch.Generator) -> tuple[
 
 
 def main(steps: int = STEPS, seed: int = 0) -> float:
-    """Train, print, and return the mean squared error outside the training range."""
+    """Train, print the results, and return the mean squared error outside the training range."""
     torch.set_num_threads(1)  # the matrices are tiny
     generator = torch.Generator().manual_seed(seed)
     model = nn.Sequential(NAU(4, 2), NMU(2, 1))
@@ -41,8 +41,8 @@ def main(steps: int = STEPS, seed: int = 0) -> float:
     with torch.no_grad():
         extrapolation = nn.functional.mse_loss(model(x), t).item()
     print(f"\nbest state: step {result.step:,}, validation error {result.error:.2e}")
-    print(f"furthest weight from 0 and ±1: {arithmos.sparsity_error(model):.1e}")
-    print(f"mean squared error for inputs from [2, 6], trained on [1, 2]: {extrapolation:.2e}")
+    print(f"largest distance of a weight from 0 and ±1: {arithmos.sparsity_error(model):.1e}")
+    print(f"mean squared error on [2, 6], after training on [1, 2]: {extrapolation:.2e}")
     print(f"(the targets there have a variance of {t.var():.0f})")
     return extrapolation
 
