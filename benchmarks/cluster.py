@@ -1,14 +1,13 @@
-"""A Dask cluster on loopback: what it costs, and what is left of a campaign whose workers are killed.
+"""Measure the cost of a Dask cluster on loopback, and what happens to a campaign whose workers are killed.
 
-A scheduler and two workers of one thread each run as processes of their own. First, each worker is killed by SIGKILL
-when it has had so much processor time, and another started in its place, until a campaign is complete; its runs are
-compared with those of the plain cpu engine on two threads. Then both make many short runs, in turns, each with
-everything to import and to compile: seconds by the clock from the command to its end, and seconds of processor time of
-all processes.
+A scheduler and two workers with one thread each run as separate processes. First, each worker is killed by SIGKILL
+after some processor time and replaced by a new one, until a campaign is complete; its runs are compared with those of
+the same engine without a cluster. Then both sides make many short runs, alternately, each with everything to import and
+to compile. Reported are wall-clock seconds from start to end of the command, and the processor time of all processes.
 
     python benchmarks/cluster.py [--quick] [--write]
 
-`--write` puts the tables into `cluster.md`, next to this file.
+`--write` writes the tables to `cluster.md`, next to this file.
 """
 
 import argparse
@@ -207,19 +206,20 @@ def main() -> None:
             Path(temporary), [*cpu, "20000", "--seeds", "100" if options.quick else "2000"], options.repeats
         )
     killed = machine.table(
-        ["command", "life of a worker", "kills", "seconds", "stored", "stored twice", "other numbers"], rows
+        ["command", "worker life, s", "kills", "seconds", "stored", "stored twice", "runs that differ"], rows
     )
     text = f"""# A Dask cluster on loopback
 
 {machine.describe("distributed")} Made by `benchmarks/cluster.py`.
 
-Two workers, each killed by SIGKILL when it has had so many seconds of processor time, and another started in its place,
-until the campaign is complete; imports take about 4 of them, and the kernel of the cpu engine 10. Compared to the bit
-with the same command on this machine:
+Two workers run a campaign. Each is killed by SIGKILL after the given seconds of processor time and replaced by a new
+one, until the campaign is complete. Imports take about 4 of these seconds, the kernel of the cpu engine 10. The runs
+are compared to the bit with those of the same command without a cluster on this machine:
 
 {killed}
 
-Short runs, seconds from the command to its end, median of {options.repeats} turns. Both sides import and compile anew:
+Short runs: seconds from start to end of the command, median of {options.repeats} repetitions. Both
+sides start without compiled kernels:
 
 {cost}
 """

@@ -1,9 +1,9 @@
-"""Times the cuda engine: every model, sizes, hidden sizes, against the torch engine, and the whole campaign estimated.
+"""Time the cuda engine for all models and sizes, compare it with the torch engine, and estimate the whole campaign.
 
     python benchmarks/cuda_engine.py [--out FOLDER] [--quick]
 
-One process on one GPU. A figure is the iterations of all runs in flight a second, evaluation every 1000 iterations
-included, at as many runs as the GPU holds at a time; kernels are compiled and warmed up outside the clock.
+One process on one GPU. A rate is iterations per second, summed over all runs in flight, with evaluation every 1000
+iterations, for as many runs as the GPU holds. Compilation and warm-up are not timed.
 """
 
 import argparse
@@ -60,8 +60,8 @@ class Bench:
         plan = make_plan(spec, self.device.limits, **layout)
         kernel = self.kernels[plan.source]
         runs = runs or kernel.resident * self.device.limits.multiprocessors
-        # Sixteen runs do for a timing: preparing more would take longer than timing them. Those that meet NaN before
-        # their third record are left out, since a run that has ended takes no time.
+        # Sixteen runs are enough for a timing: preparing more would take longer than timing them. Those that meet NaN
+        # before their third record are left out, because a run that has ended takes no time.
         states = {seed: None for seed in range(16)}
         first = Group(self.device, plan, kernel, spec, states, Control(), self.keep)
         template = [state for _, state in first.suspended()]
@@ -72,7 +72,7 @@ class Bench:
         return Group(self.device, plan, kernel, spec, states, Control(), self.keep), kernel
 
     def rate(self, spec, *, runs=None, seconds=SECONDS, **layout):
-        """Iterations a second, over all runs."""
+        """Return iterations per second, summed over all runs."""
         plan = make_plan(spec, self.device.limits, **layout)
         key = (plan.source, spec.evaluate_every, runs)
         if key not in self.rates:

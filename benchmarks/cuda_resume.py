@@ -1,10 +1,10 @@
-"""Interrupt a campaign on the GPU, resume it, and compare it with runs that nobody disturbed.
+"""Interrupt a campaign on the GPU, resume it, and compare it with uninterrupted runs.
 
     python benchmarks/cuda_resume.py STORE [--experiment all-models] [--interrupt 90] [--budget 390] [--again 200]
 
-`arithmos run` gets SIGINT after `--interrupt` seconds and is started once more for at most `--budget` seconds. Of the
-runs that were in the air when the signal came, up to `--again` are then made whole, in a store of their own, and each
-must be the same bits as the one that was cut. Nothing may be lost or stored twice.
+`arithmos run` receives SIGINT after `--interrupt` seconds and is started again for at most `--budget` seconds. Up to
+`--again` of the runs that were in flight are then repeated without interruption in a second store, and must have the
+same bits as the interrupted ones. Nothing may be lost or stored twice.
 """
 
 import argparse

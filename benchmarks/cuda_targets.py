@@ -1,10 +1,11 @@
-"""Measures what float64 targets cost the cuda engine, and what they do to networks with many inputs.
+"""Measure the cost of float64 targets on the cuda engine, and their effect on networks with many inputs.
 
     python benchmarks/cuda_targets.py --out FOLDER [--before SRC] [--sizes 125,150,175,200] [--models NMU,NACMulNMU]
 
-One process at a time on one GPU. First the iterations of all runs in flight per second, by this package and by the one
-in the folder SRC, in turns; then the runs of the experiment input-size with these inputs and models, at full length,
-stored in FOLDER/runs. Prints the sparsity errors of the solved ones beside those of the store `results`.
+One process at a time on one GPU. First measures iterations per second, summed over all runs in flight, of this package
+and of the one in the folder SRC, alternately. Then makes the runs of the experiment input-size with these inputs and
+models at full length, stores them in FOLDER/runs, and prints the sparsity errors of the solved ones next to those of
+the store `results`.
 """
 
 import argparse

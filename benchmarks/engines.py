@@ -1,12 +1,12 @@
-"""Time the cpu engine against a lean eager torch loop, and see how its cost grows.
+"""Time the cpu engine against a lean eager torch loop, and measure its cost by size.
 
-Both sides run in this process, pinned to one core, in turns; medians of several turns. Every figure is microseconds
-an iteration of one run of the default problem (100 inputs, 2 hidden units, batch 128), its share of the evaluation
-every 1000 iterations included. Compilation is outside the clock and reported beside.
+Both sides run in this process, pinned to one core, alternately; results are medians of several repetitions. Every
+number is microseconds per iteration of one run of the default problem (100 inputs, 2 hidden units, batch 128),
+including its share of the evaluation every 1000 iterations. Compilation is not timed; it is reported separately.
 
     python benchmarks/engines.py [--quick] [--write]
 
-`--write` puts the tables into `engines.md` and the figure into `engines.svg`, next to this file.
+`--write` writes the tables to `engines.md` and the figure to `engines.svg`, next to this file.
 """
 
 import argparse
@@ -132,13 +132,13 @@ class Timed:
                 break
 
     def seconds(self) -> float:
-        """Seconds an iteration."""
+        """Return seconds per iteration."""
         run = RunState(self.spec, self.seed, Control(resume=lambda spec, seed: self.state))
         return seconds(lambda: run.train(run.step + self.iterations)) / self.iterations
 
 
 def compare(model: str, turns: int, thousands: int) -> tuple[float, float, float]:
-    """Microseconds an iteration of torch and of the engine, and seconds of compilation."""
+    """Return microseconds per iteration of torch and of the engine, and seconds of compilation."""
     spec = spec_of(model)
     lean = Lean(spec)
     timed = Timed(spec, thousands)
@@ -153,7 +153,7 @@ def compare(model: str, turns: int, thousands: int) -> tuple[float, float, float
 
 
 def growth(specs: list[Spec], turns: int) -> list[float]:
-    """Microseconds an iteration of each spec."""
+    """Return microseconds per iteration of each spec."""
     stretches = [Timed(spec, 2) for spec in specs]
     times: list[list[float]] = [[] for _ in stretches]
     for _ in range(turns):
@@ -245,22 +245,23 @@ def main() -> None:
     sections = [
         "# Engines",
         f"{where} Made by `benchmarks/engines.py{' --quick' if options.quick else ''}`.",
-        "Microseconds an iteration of one run on one core, evaluation included; torch is a lean eager loop in the same "
-        "process. Compilation in seconds, once a process; the first kernel pays for the functions that all share.",
+        "Microseconds per iteration of one run on one core, including evaluation; torch is a lean eager loop in the "
+        "same process. Compilation is in seconds, once per process; the first kernel also compiles the functions that "
+        "all kernels share.",
         machine.table(["model", "torch", "cpu", "times faster", "compilation"], rows),
-        "How the cost grows:",
+        "Cost by size:",
         *[
             machine.table([name, *map(str, sizes)], [["µs", *(f"{value:.2f}" for value in times)]])
             for name, (sizes, times) in curves.items()
         ],
-        "![cost against size](engines.svg)",
+        "![Cost by size](engines.svg)",
     ]
     if len(allowed) > 1:
         took = cores(40_000 if options.quick else 400_000, allowed)
-        sections.append(f"Two cores do the work of one {took[1] / took[2]:.2f} times as fast (sixteen runs).")
+        sections.append(f"Two cores are {took[1] / took[2]:.2f} times as fast as one (sixteen runs).")
     sections.append(
-        f"Memory of a run in flight: {memory(spec_of('NMU')):.1f} MB for the default problem, "
-        f"{memory(spec_of('NALU', 300, 10)):.1f} MB for a NALU of 300 inputs and 10 hidden units."
+        f"Memory per run in flight: {memory(spec_of('NMU')):.1f} MB for the default problem, "
+        f"{memory(spec_of('NALU', 300, 10)):.1f} MB for a NALU with 300 inputs and 10 hidden units."
     )
     text = "\n\n".join(sections) + "\n"
     print(text)

@@ -1,4 +1,4 @@
-"""How long the exact judge takes: 20,000 runs that all are the formula, so that none is spared the exact arithmetic.
+"""Time the exact judge on 20,000 runs that are all the formula, so that every run needs exact arithmetic.
 
 python benchmarks/exact.py
 """
@@ -16,7 +16,7 @@ CASES = [("NMU", "mul", [1, 1]), ("NACMul", "div", [1, -1]), ("NACMulSigma", "ro
 
 
 def weights(spec: Spec, seed: int, second: list[float]) -> np.ndarray:
-    """A network that is the task's formula, its weights a little off."""
+    """Return a network that is the task's formula, with weights slightly off."""
     assert isinstance(spec.task, Arithmetic)
     first = np.zeros((2, spec.task.input_size))
     for row, (start, stop) in zip(first, spec.task.subsets(seed), strict=True):

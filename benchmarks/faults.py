@@ -1,17 +1,16 @@
-"""Count the faults that a store outlives: a full disk at every call, another process at every call, damaged bytes.
+"""Count the faults that a store survives: a full disk at every call, another process at every call, damaged bytes.
 
-- Full disk: every call by which an operation changes the disk fails once, and again with all calls after it.
-- Races: one operation is stopped before each of its calls, reading ones included, while another does all of its work.
+- Full disk: every call by which an operation changes the disk fails once, and again together with all later calls.
+- Races: one operation is stopped before each of its calls, including reads, while another operation runs completely.
 - Damage: random bits are flipped in random parts of a store of real runs, parts are cut short, and blocks of 4 KiB
-  become zeros, as disks, memory and file systems do it. The store must name the file and give exactly the other rows.
-  Beside it, what readers of plain Parquet make of the same bytes, each in a process of its own, for some crash.
+  are set to zero, as happens with disks, memory and file systems. The store must name the file and return exactly the
+  other rows. For comparison, plain Parquet readers read the same bytes, each in a separate process, because some crash.
 
-The rules by which a store is judged are those of the tests (`tests/store/operations.py`); where one is broken, this
-stops.
+The store must keep the rules of the tests (`tests/store/operations.py`); this program stops if one is broken.
 
     python benchmarks/faults.py [--flips 1000] [--write]
 
-`--write` puts the tables into `faults.md`, next to this file.
+`--write` writes the tables to `faults.md`, next to this file.
 """
 
 import argparse
@@ -43,7 +42,7 @@ from tests.store.operations import OPERATIONS, PAIRS, fail, race  # noqa: E402
 from arithmos.store import COLUMNS, KEY, Store  # noqa: E402
 
 RUNS, PARTS = 200, 5
-OUTCOMES = ("an error", "a crash", "no difference", "wrong rows, without a word")
+OUTCOMES = ("an error", "a crash", "no difference", "wrong rows, no error")
 BLOCK = 4096
 
 
@@ -80,7 +79,7 @@ def races() -> str:
     ones = dict.fromkeys(one for one, _ in counts)
     rows = [[one, *(counts[one, other] for other in others)] for one in ones]
     return machine.table(["stopped", *(f"for {other}" for other in others)], rows) + (
-        f"\n\n{sum(counts.values()):,} of {sum(counts.values()):,} races lost nothing."
+        f"\n\n{sum(counts.values()):,} of {sum(counts.values()):,} races lost no data."
     )
 
 
@@ -223,18 +222,18 @@ def main() -> None:
     options = parser.parse_args()
     sections = [
         "# Faults",
-        f"{machine.describe('numpy', 'pandas', 'pyarrow')} Made by `benchmarks/faults.py`, whose head says how.",
+        f"{machine.describe('numpy', 'pandas', 'pyarrow')} Made by `benchmarks/faults.py`, see its docstring.",
         "## A full disk at every call",
         full_disk(),
-        "The columns in the middle count the calls of one pass; `faults` counts both passes, in one of which the disk "
+        "The columns in the middle count the calls of one pass. `faults` counts two passes; in the second the disk "
         "stays full.",
         "## Another process at every call",
         races(),
         "## Damaged bytes",
-        f"Parts of {RUNS} runs of Table 2, {RUNS // PARTS} in each. An error is what one hopes for.",
+        f"Parts of {RUNS} runs of Table 2, {RUNS // PARTS} in each. An error is the desired outcome.",
         damage({"flipped bits": options.flips, "cut short": options.flips // 5, "zeroed blocks": options.flips // 5}),
-        "Our store takes a file whose digest is not the one in its name for damaged and names it, whatever is in it; "
-        "page checksums, which its parts have too, do not cover the headers and the footer.",
+        "Our store reports a file as damaged if its digest does not match its name, whatever it contains. Page "
+        "checksums, which its parts also have, do not cover the headers and the footer.",
     ]
     written = "\n\n".join(sections)
     print(written)

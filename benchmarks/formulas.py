@@ -1,12 +1,12 @@
-"""Formulas found again from 1,000 rows: ours, and the same by gplearn and pykan.
+"""Count how many formulas are recovered from 1,000 rows by Arithmos, gplearn and pykan.
 
     python benchmarks/formulas.py run arithmos
-    python benchmarks/formulas.py run gplearn          # by a Python that has it; likewise pykan
+    python benchmarks/formulas.py run gplearn          # with a Python that has it installed; likewise pykan
     python benchmarks/formulas.py table > benchmarks/formulas.md
 
-What the files in `formulas` have is not run again. Inputs are U[1, 2]; a formula counts as recovered if its error on
-U[2, 6], as a share of the target's deviation there, is below a millionth, and of noisy rows below a hundredth of the
-noise. The budget is processor time.
+Results that are already in the folder `formulas` are not computed again. Inputs are U[1, 2]; a formula counts as
+recovered if its error on U[2, 6], relative to the target's standard deviation there, is below a millionth, and for
+noisy rows below a hundredth of the noise. The budget is processor time.
 """
 
 import argparse
@@ -248,10 +248,10 @@ def save(name: str, found: list[dict[str, Any]]) -> None:
 
 
 def table() -> str:
-    """The results as Markdown."""
+    """Return the results as Markdown."""
     known = load()
     fits = {name: entry["fits"] for name, entry in known.items()}
-    lines = ["# Formulas found again", ""]
+    lines = ["# Recovered formulas", ""]
     groups = {
         "Products of sums": [task for task in TASKS if not task.extra],
         "Sums of products, and constants": [task for task in TASKS if task.extra],
@@ -271,7 +271,7 @@ def table() -> str:
         for fit in made
         if name.startswith("arithmos") and not fit.get("recovered", True)
     ]
-    lines += ["## What was not recovered", "", *(failures or ["Nothing."]), "", "## Beside others", ""]
+    lines += ["## What was not recovered", "", *(failures or ["Nothing."]), "", "## Comparison with others", ""]
     lines += ["| formula | " + " | ".join(f"{method} | error on U[2, 6] | s" for method in METHODS) + " |"]
     lines += ["|---" * (1 + 3 * len(METHODS)) + "|"]
     for task in (task for task in TASKS if task.compared):
@@ -282,8 +282,8 @@ def table() -> str:
     first = _mean(fits.get("arithmos | first fit", []), "processor_s")
     lines += [
         "",
-        f"Seconds are processor time on one core; our first fit in a process takes {first:.0f} s, for it compiles.",
-        f"The others had {BUDGET_S:.0f} s for each formula.",
+        f"Seconds are processor time on one core; our first fit in a process takes {first:.0f} s, because it compiles.",
+        f"The others had {BUDGET_S:.0f} s per formula.",
         "",
         f"{machine.describe('numpy')} Made by `benchmarks/formulas.py` with {versions}.",
     ]

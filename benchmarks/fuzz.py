@@ -1,8 +1,8 @@
-"""How many fuzzed cases of every public entry are accepted and right, and how many refused with a message.
+"""Count how many fuzzed cases of every public entry point are accepted and how many are refused with a message.
 
     python benchmarks/fuzz.py > benchmarks/fuzz.md
 
-A case that is neither ends the program with its number; `--cases` gives another number of cases for each target.
+Any other outcome ends the program with the number of the case; `--cases` sets the number of cases per target.
 """
 
 import argparse
@@ -20,25 +20,27 @@ from tests.fuzz.targets import TARGETS
 
 MEANING = {
     "spec": "specs from Python values: tasks, models, options, optimizer",
-    "experiment_file": "experiment files, wrong in a character, a line, a key or a value",
+    "experiment_file": "experiment files with a wrong character, line, key or value",
     "data_file": "CSV and NPY files of rows",
-    "measured_file": "CSV files to find a formula in",
+    "measured_file": "CSV files for `arithmos fit`",
     "digits_file": "IDX files, gzipped or not",
-    "unit_file": "files of units",
-    "command_line": "command lines of all verbs",
-    "store_part": "parts of a store with a sound digest: columns, types, nulls, bounds, metadata, foreign files",
-    "weights_file": "safetensors, wrong in a byte, in the header, in what it says of its network, or in its tensors",
-    "formula": "formulas as text, wrong in a name, a sign, a parenthesis, or out of bounds",
+    "unit_file": "files that define units",
+    "command_line": "command lines of all commands",
+    "store_part": "parts of a store with a valid digest: columns, types, nulls, bounds, metadata, foreign files",
+    "weights_file": "safetensors with a wrong byte, header, description of the network, or tensor",
+    "formula": "formulas as text with a wrong name, sign or parenthesis, or out of bounds",
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, help="so many of each target")
+    parser.add_argument("--cases", type=int, help="Number of cases per target.")
     cases = parser.parse_args().cases
     print("# Fuzzed entries\n")
-    print("Each case was accepted and right, or refused with a message that names the argument, the key or the file.")
-    print("None ended in a traceback, hung, or left a file behind that it should not have.\n")
+    print(
+        "Each case was accepted with a correct result, or refused with a message that names the argument, key or file."
+    )
+    print("No case ended in a traceback, hung, or left an unwanted file.\n")
     print("| target | what | accepted | refused | cases | seconds |")
     print("|---|---|---|---|---|---|")
     for target, count in TARGETS.items():

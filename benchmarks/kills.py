@@ -1,24 +1,23 @@
-"""Pull the plug, two hundred times: is anything lost, stripped, there twice, or different?
+"""Kill campaigns two hundred times, and check that no run is lost, stripped, duplicated or different.
 
-Campaigns of 500 runs (Table 1, NMU, 10,000 iterations, cpu engine) are killed by SIGKILL at random instants, started
-again on the same store, killed again, until they are complete. There are five kinds of lives:
+Campaigns of 500 runs (Table 1, NMU, 10,000 iterations, cpu engine) are killed by SIGKILL at random times and restarted
+on the same store until they are complete. There are five scenarios:
 
-- cold: the command `arithmos run`, from the start of Python on: imports, compilation, planning, training, storing;
-- run: `bench.run` in a process forked from one that has compiled the kernel, so that all of its time is campaign;
-- each: the same, but with every run stored at once and not every five seconds, so that a third of its time is storing;
-- pack: the same, beside a second process that packs the store without pause; both are killed;
-- thin: the same, beside a packer, a process that thins the store into a small one and merges that into the store again
-  and again, and a process that thins the small one into the store, the wrong way round; all four are killed.
+- cold: the command `arithmos run`, from the start of Python: imports, compilation, planning, training, storing;
+- run: `bench.run` in a process forked from one that has compiled the kernel, so that all of its time is the campaign;
+- each: the same, but every run is stored immediately, not every five seconds, so that a third of the time is storing;
+- pack: the same, with a second process that packs the store continuously; both are killed;
+- thin: the same, with a packer, a process that repeatedly thins the store into a small one and merges it back, and a
+  process that thins the small store into the large one, the wrong way round; all four are killed.
 
-A run counts as reported when `Store.append` has returned and the process has written its seed to a pipe, and, for the
+A run counts as reported when `Store.append` has returned and the process has written its seed to a pipe or, for the
 command, when this process has found it in the store. After every kill the whole store is read again. The numbers are
-compared, to the last bit, with those of a campaign that nobody disturbed; a run is stripped if weights or records of
-its curve are missing. At the end, campaigns of longer runs are stopped by SIGINT and SIGTERM, after which they resume
-in the middle of their runs.
+compared to the bit with those of an undisturbed campaign; a run is stripped if weights or records of its curve are
+missing. At the end, campaigns of longer runs are stopped by SIGINT and SIGTERM, and resume in the middle of their runs.
 
     python benchmarks/kills.py [--kills 200] [--signals 40] [--write]
 
-`--write` puts the table into `kills.md` and the figure into `kills.svg`, next to this file.
+`--write` writes the table to `kills.md` and the figure to `kills.svg`, next to this file.
 """
 
 import argparse
@@ -398,29 +397,29 @@ def text(tally: Tally, seen: dict[str, int]) -> str:
     return "\n\n".join(
         [
             f"# {tally.kills.total()} kills",
-            f"{machine.describe('numba', 'pyarrow', 'torch')} Made by `benchmarks/kills.py`, whose head says how.",
-            machine.table(["life", "processes killed", "unfinished files it left"], kinds),
+            f"{machine.describe('numba', 'pyarrow', 'torch')} Made by `benchmarks/kills.py`, see its docstring.",
+            machine.table(["scenario", "processes killed", "unfinished files left"], kinds),
             machine.table(
-                ["over all lives", ""],
+                ["all scenarios", ""],
                 [
                     ["campaigns completed", tally.campaigns],
-                    ["runs compared in the end", f"{tally.compared:,}"],
-                    ["small stores, thinned from them and merged back, that were whole in the end", tally.small],
+                    ["runs compared at the end", f"{tally.compared:,}"],
+                    ["small stores, thinned and merged back, that were complete at the end", tally.small],
                     ["runs lost after they were reported as stored", tally.lost],
                     ["runs whose weights or curves were stripped", tally.stripped],
                     ["runs stored with different numbers", tally.conflicts],
-                    ["runs twice in results", tally.twice],
+                    ["runs that appear twice in results", tally.twice],
                     ["runs whose numbers differ in any bit", tally.different],
                     ["damaged files", tally.damaged],
-                    ["processes that failed by themselves", tally.failed],
-                    ["most copies of runs on disk at once, before a pack took them away", tally.most_copies],
+                    ["processes that failed without being killed", tally.failed],
+                    ["largest number of copies of runs on disk, before a pack removed them", tally.most_copies],
                 ],
             ),
-            f"{seen['sent']} times SIGINT and SIGTERM, in turns, over {seen['campaigns']} campaigns of {LONG.seeds} "
-            f"runs of {LONG.iterations:,} iterations: {seen['suspended']} suspended runs were found and resumed, "
-            f"{seen['codes other than 0']} processes ended otherwise than by themselves. They are in the table above, "
-            "too.",
-            "![runs stored over time, with every kill](kills.svg)",
+            f"SIGINT and SIGTERM were sent {seen['sent']} times, alternately, during campaigns of {LONG.seeds} runs of "
+            f"{LONG.iterations:,} iterations (campaigns: {seen['campaigns']}). {seen['suspended']} suspended runs were "
+            f"found and resumed, and {seen['codes other than 0']} processes ended with an exit code other than 0. The "
+            "table above includes them.",
+            "![Runs stored over time, with every kill](kills.svg)",
         ]
     )
 

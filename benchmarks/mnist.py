@@ -1,10 +1,10 @@
-"""Times the torch engine on sequences of digits: convolutions, stacks, whole loops, and E14 to E18 estimated.
+"""Time the torch engine on sequences of digits: convolutions, stacks, whole loops, and an estimate of all experiments.
 
     python benchmarks/mnist.py [--data FOLDER] [--out FOLDER] [--seconds 280] [--only PART,…]
 
-One process on one GPU. A rate is images trained on a second, by all runs together, evaluation every fifth epoch
-included: `5 · images · runs / (5 · iterations · step + evaluation)`. Kernels and graphs are made outside the clock.
-Results are written as they come, a JSON line each, and as tables in the end.
+One process on one GPU. A rate is training images per second, summed over all runs, including evaluation every fifth
+epoch: `5 · images · runs / (5 · iterations · step + evaluation)`. Compilation and recording of graphs are not timed.
+Results are written as they become available, one JSON line each, and as tables at the end.
 """
 
 import argparse
@@ -144,7 +144,7 @@ def repeated(steps=20):
         for one in made:
             one.advance(steps)
         graph, again, eager = (one.flat() for one in made)
-        note("repeats", path=path, what="a graph again", **compared(graph, again))
+        note("repeats", path=path, what="a graph repeated", **compared(graph, again))
         note("repeats", path=path, what="no graph", **compared(graph, eager))
         together = stack("mul", 9, path)
         together.advance(1)
@@ -319,7 +319,7 @@ def precision(epochs=4):
 
 
 def estimate():
-    """E14 to E18 from the rates of the stacks."""
+    """Estimate all experiments from the rates of the stacks."""
     own = [row for row in ROWS if row["part"] == "stack" and row["path"] == OWN]
     rates = {row["task"]: row["images_k_per_s"] for row in own}
     hours = {}
@@ -397,8 +397,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="folder of the four files of MNIST")
     parser.add_argument("--out", default="benchmarks", type=Path)
-    parser.add_argument("--seconds", default=280.0, type=float, help="begin no further part after so many")
-    parser.add_argument("--only", default="", help="names of parts, with commas between")
+    parser.add_argument("--seconds", default=280.0, type=float, help="Start no further part after this many seconds.")
+    parser.add_argument("--only", default="", help="Names of parts, separated by commas.")
     arguments = parser.parse_args()
     folders = [folder for folder in (arguments.data, "shared/mnist", "../shared/mnist") if folder]
     os.environ["ARITHMOS_DATA"] = next((folder for folder in folders if Path(folder).is_dir()), "")

@@ -1,8 +1,8 @@
-"""Time and memory of an NMU's forward and backward pass, ours beside the plain product of all factors.
+"""Measure time and memory of an NMU's forward and backward pass, compared with the plain product of all factors.
 
     python benchmarks/nmu.py > benchmarks/nmu.md
 
-Each variant runs in a process of its own, whose peak memory above that of its arguments is what it needed.
+Each variant runs in a separate process. Its memory is the peak of the process above that of its arguments.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def main() -> None:
     for variant, found in results.items():
         ratios = [f"{found['seconds'] / plain['seconds']:.3f}", f"{found['bytes'] / plain['bytes']:.4f}"]
         rows.append([variant, f"{found['seconds']:.3f}", f"{found['bytes'] / 2**20:.0f}", *ratios])
-    print(machine.table(["", "seconds", "extra memory, MiB", "time against plain", "memory against plain"], rows))
+    print(machine.table(["", "seconds", "extra memory, MiB", "relative time", "relative memory"], rows))
     print(f"\n{machine.describe('torch')} Median of {options.repeats} runs on {torch.get_num_threads()} thread(s).")
 
 

@@ -1,12 +1,12 @@
-"""Does memory stay flat? One process runs the whole catalogue, again and again with more seeds, for an hour.
+"""Check that memory stays constant while one process runs the whole catalogue for an hour, with more and more seeds.
 
-Every experiment that the cpu engine takes, shortened to 1,000 iterations a run, goes into one store; each round asks
-for a few seeds more than the one before. So all models, all tasks and all kernels take turns, and planning, storing
-and resuming happen as in a long campaign. From outside, the resident memory of the process is read every few seconds.
+Every experiment that the cpu engine supports, shortened to 1,000 iterations per run, goes into one store; each round
+adds a few seeds. So all models, tasks and kernels take turns, and planning, storing and resuming happen as in a long
+campaign. Another process reads the resident memory every few seconds.
 
     python benchmarks/soak.py [--minutes 60] [--write]
 
-`--write` puts the table into `soak.md` and the figure into `soak.svg`, next to this file.
+`--write` writes the table to `soak.md` and the figure to `soak.svg`, next to this file.
 """
 
 import argparse
@@ -91,17 +91,18 @@ def text(samples: list[Sample], folder: Path) -> str:
         rows.append([f"{begin}–{begin + 10}", f"{median(mb[inside]):.1f}", f"{mb[inside].max():.1f}", runs[inside][-1]])
     return "\n\n".join(
         [
-            "# An hour of `run`",
-            f"{machine.describe('numba', 'pyarrow', 'torch')} Made by `benchmarks/soak.py`, at low priority beside "
-            "other work.",
-            f"One process, cpu engine, one thread: {summary.runs:,} runs of {ITERATIONS:,} iterations of "
-            f"{summary.specs} specs, in {summary.files:,} files of {summary.bytes / 1e6:.0f} MB; "
-            f"{work[-1]:.0f} minutes of processor time in {at[-1]:.0f}; {len(samples)} samples of its resident memory.",
+            "# One hour of `run`",
+            f"{machine.describe('numba', 'pyarrow', 'torch')} Made by `benchmarks/soak.py`, at low priority, with "
+            "other work on the machine.",
+            f"One process with the cpu engine and one thread made {summary.runs:,} runs of {ITERATIONS:,} iterations "
+            f"of {summary.specs} specs, in {summary.files:,} files with {summary.bytes / 1e6:.0f} MB in total. It used "
+            f"{work[-1]:.0f} minutes of processor time in {at[-1]:.0f} minutes. Its resident memory was sampled "
+            f"{len(samples)} times.",
             machine.table(["minutes", "median MB", "highest MB", "runs stored"], rows),
-            f"In the first round, which ends in minute {at[warm][0]:.0f}, the kernels are compiled. From then on a "
-            f"line through the samples rises by {slope:.1f} MB an hour, {100 * slope / median(mb[warm]):.1f} % of the "
+            f"The first round, which ends in minute {at[warm][0]:.0f}, compiles the kernels. After that a line "
+            f"through the samples rises by {slope:.1f} MB per hour, {100 * slope / median(mb[warm]):.1f} % of the "
             "memory in use.",
-            "![resident memory over time](soak.svg)",
+            "![Resident memory over time](soak.svg)",
         ]
     )
 
@@ -127,7 +128,7 @@ def draw(samples: list[Sample], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=60.0, help="how long")
+    parser.add_argument("--minutes", type=float, default=60.0, help="Duration.")
     parser.add_argument("--write", action="store_true", help="write soak.md and soak.svg")
     parser.add_argument("--campaign", type=Path, metavar="STORE", help=argparse.SUPPRESS)
     options = parser.parse_args()
