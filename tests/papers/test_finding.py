@@ -1,7 +1,6 @@
 import pytest
 
 from arithmos.papers import EXPERIMENTS, PAPERS, Finding
-from arithmos.papers.experiment import operation
 from arithmos.papers.madsen2020.estimators import COMPARISONS
 
 
@@ -14,7 +13,7 @@ def test_a_finding_is_about_something_in_the_catalogue(found):
         {
             "experiment": experiment.name,
             "model": spec.model.name,
-            "operation": operation(spec),
+            "operation": spec.task.operation,
             "at": at,
             "measure": measure,
         }

@@ -11,7 +11,7 @@ from ..judging.sequences import Place
 from ..statistics import Interval
 from ..statistics.formatting import percent, scientific
 from ..tasks import symbol
-from .experiment import Experiment, operation
+from .experiment import Experiment
 from .power import POINTS, POWER
 
 LEVEL = 0.05
@@ -76,7 +76,7 @@ def cases_of(cells: Cells, experiments: Iterable[Experiment]) -> Cases:
     for experiment in experiments:
         seeds[experiment.name] = experiment.seeds
         for spec, at, cell in cells.of(experiment):
-            found[experiment.name, spec.model.name, operation(spec) if at == "" else at] = cell
+            found[experiment.name, spec.model.name, spec.task.operation if at == "" else at] = cell
             labels[spec.model.name] = spec.model.label
     return Cases(found, labels, seeds)
 

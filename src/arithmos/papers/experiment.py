@@ -76,12 +76,12 @@ class Experiment:
 
     def describe(self, spec: Spec, at: Place) -> dict[str, Any]:
         """Return what names a cell: operation, model, label, place on the axis if there is one, and spec."""
-        row: dict[str, Any] = {"operation": operation(spec), "model": spec.model.name, "label": spec.model.label}
+        row: dict[str, Any] = {"operation": spec.task.operation, "model": spec.model.name, "label": spec.model.label}
         return row | ({self.axis: at} if self.axis else {}) | {"spec_id": spec.id}
 
     def printed(self, spec: Spec, at: Place) -> Mapping[str, Any]:
         """Return the published values of a cell; empty if there are none."""
-        key = (spec.model.name, at if self.axis else operation(spec))
+        key = (spec.model.name, at if self.axis else spec.task.operation)
         return self.published.cells.get(key, {}) if self.published else {}
 
     def select(
@@ -109,11 +109,11 @@ class Experiment:
         specs = list(self.specs)
         if operations is not None:
             _check(operations, specs, self.name)
-            specs = [spec for spec in specs if operation(spec) in operations]
+            specs = [spec for spec in specs if spec.task.operation in operations]
         if models is not None:
-            order = list(dict.fromkeys(map(operation, specs)))
+            order = list(dict.fromkeys(spec.task.operation for spec in specs))
             chosen = dict.fromkeys(spec for model in models for spec in _problems(specs, model))
-            specs = sorted(chosen, key=lambda spec: order.index(operation(spec)))
+            specs = sorted(chosen, key=lambda spec: order.index(spec.task.operation))
         published = self.published
         if epochs is not None:
             if iterations is not None:
@@ -126,11 +126,6 @@ class Experiment:
         if seeds is None:
             seeds = self.seeds
         return dataclasses.replace(self, specs=tuple(specs), seeds=seeds, published=published)
-
-
-def operation(spec: Spec) -> str:
-    """The operation that a spec learns; empty for a user's data."""
-    return spec.task.operation
 
 
 def axis_value(spec: Spec, axis: str) -> float | str:
@@ -161,7 +156,7 @@ def _shortened(spec: Spec, epochs: int, experiment: str) -> Spec:
 
 
 def _check(operations: Collection[str], specs: list[Spec], experiment: str) -> None:
-    known = dict.fromkeys(map(operation, specs))
+    known = dict.fromkeys(spec.task.operation for spec in specs)
     for name in operations:
         if name not in known:
             near = get_close_matches(name, known, n=1)

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from .. import _checks, philox
 from .._keys import NUMBER, PAIRS, TEXT, WHOLE, Key
 from .._keys import fields as keys
-from .plain import values
-from .task import Columns, Uniform
+from .task import Columns, Uniform, values
 from .task import Operation as Operation
 from .task import Range as Range
 from .task import Subset as Subset
@@ -264,22 +263,14 @@ class Arithmetic:
         x = philox.uniform(words, self.interpolation)
         return x, self.target(x, seed)
 
-    def validation_inputs(self) -> NDArray[np.float32]:
-        """Inputs of the validation set, the same for every run of this input size and range."""
-        return _fixed_inputs(philox.VALIDATION, self.input_size, self.interpolation)
-
-    def test_inputs(self) -> NDArray[np.float32]:
-        """Inputs of the test set, likewise."""
-        return _fixed_inputs(philox.TEST, self.input_size, self.extrapolation)
-
     def validation(self, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Inputs and targets of the validation set of a run."""
-        x = self.validation_inputs()
+        """Inputs and targets of the validation set of a run; runs of one input size and range have the same inputs."""
+        x = _fixed_inputs(philox.VALIDATION, self.input_size, self.interpolation)
         return x, self.target(x, seed)
 
     def test(self, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Inputs and targets of the test set of a run."""
-        x = self.test_inputs()
+        """Inputs and targets of the test set of a run, likewise."""
+        x = _fixed_inputs(philox.TEST, self.input_size, self.extrapolation)
         return x, self.target(x, seed)
 
     def formula(self, seed: int) -> str:

@@ -20,8 +20,7 @@ from .._keys import FLAG, NUMBER, TEXT, WHOLE, WHOLES, Key
 from .._keys import fields as keys
 from ..data import MNIST_DIGEST, Digits, mnist
 from .arithmetic import symbol
-from .plain import values
-from .task import Columns
+from .task import Columns, values
 
 Images = NDArray[np.uint8]
 Indices = NDArray[np.int64]

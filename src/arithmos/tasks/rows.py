@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _checks, philox
 from .._keys import NUMBER, PATH, REQUIRED, WHOLE, Key, at
-from .plain import values
 from .read import EXACT as EXACT
 from .read import read_numbers
-from .task import Columns, Table
+from .task import Columns, Table, values
 
 _PLAIN = ("digest", "input_size", "output_size", "validation_share", "test_share", "threshold")
 

@@ -4,7 +4,7 @@ A task is one class in one file, listed in `KINDS`. Its batches are described as
 `Uniform` and from `Table`, and the torch engine also takes the batches of any other task as its `batch` returns them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _checks
 from .._keys import Key
 
 Floats = NDArray[np.float32]
@@ -158,3 +159,19 @@ class Observations(Task, Protocol):
 
     def test(self, seed: int) -> tuple[Floats, Floats]:
         """Return inputs and targets of the test set; the inputs are the same for every seed."""
+
+
+def values(task: type[Task], plain: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the values of a plain form by name, without its kind and version.
+
+    Raises:
+        ValueError: it is of another kind or version, or has other names.
+    """
+    table = _checks.table("task", plain)
+    kind, version = table.pop("kind", None), table.pop("version", None)
+    _checks.one_of("kind of the task", kind, [task.kind])
+    if version != task.version:
+        raise ValueError(
+            f"version of the task {kind!r} must be {task.version}, that of this arithmos, got {_checks.shown(version)}"
+        )
+    return _checks.table("task", table, names)

@@ -23,7 +23,6 @@ from arithmos.papers.evidence import (
     sparser,
     undistinguished,
 )
-from arithmos.papers.experiment import operation
 from arithmos.papers.madsen2020.experiments import HIDDEN
 from arithmos.report import claims, render_claims
 from arithmos.report.tables.grid import FORMATS
@@ -51,7 +50,7 @@ def twice(spec, seed):
 
 def keys(experiment):
     for spec, at in experiment.places():
-        yield spec, (experiment.name, spec.model.name, operation(spec) if at == "" else at)
+        yield spec, (experiment.name, spec.model.name, spec.task.operation if at == "" else at)
 
 
 GATES = {  # gates at 1, of solved runs and of all

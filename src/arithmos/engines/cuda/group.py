@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...spec import Adam, Spec
-from ...tasks import Observations, Table, Uniform
+from ...tasks import OPERATIONS, Observations, Table, Uniform
 from ..contract import NEVER, Control, Floats, Run, State, curve_records, thresholds
 from ..judge import Judge
 from ..states import ARRAYS, initial, judged, state_of
@@ -21,7 +21,6 @@ from .plan import Plan, range_constants, range_kind
 RUNNING, FINISHED, MET_NAN = range(3)
 STEP, RECORDS, BEST_STEP, SOLVED_RELEASED, SOLVED_CORRECTED, CURVE, ENDED = range(7)
 _COUNTS, _ERRORS = 7, 7
-_OPERATIONS = ("mul", "div", "add", "sub", "root", "squared")
 
 
 class Group:
@@ -281,7 +280,7 @@ def _task_settings(spec: Spec) -> dict[str, Any]:
         lows = [lows[0] - widths[0]]
     return {
         **sizes,
-        "operation": _OPERATIONS.index(draws.operation),
+        "operation": list(OPERATIONS).index(draws.operation),
         "width": (widths[0], widths[-1]),
         "low": (lows[0], lows[-1]),
     }

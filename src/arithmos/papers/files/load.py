@@ -16,7 +16,7 @@ from ... import _checks
 from ..._keys import at
 from ...spec import Adam, Spec
 from ...tasks import KINDS, Task
-from ..experiment import Experiment, axis_value, operation
+from ..experiment import Experiment, axis_value
 from .models import models
 from .schema import axes, tables
 from .values import MOST_SPECS, Settings, Table, known, points, settings, table
@@ -147,18 +147,18 @@ def _named(cells: Sequence[Cell], axis: str) -> tuple[Spec, ...]:
     """
     operations: dict[str, set[str]] = {}
     for spec, _ in cells:
-        operations.setdefault(spec.model.name, set()).add(operation(spec))
+        operations.setdefault(spec.model.name, set()).add(spec.task.operation)
     groups: dict[str, dict[str, dict[float | str, Spec]]] = {}
     for spec, swept in cells:
         extra = {name: _place(spec, name) for name in swept if name not in (axis, "operation")}
         if axis and len(operations[spec.model.name]) > 1:  # a figure shows all operations in one panel
-            extra["operation"] = operation(spec)
+            extra["operation"] = spec.task.operation
         if extra:
             spec = _renamed(spec, extra)
-        places = groups.setdefault(operation(spec), {}).setdefault(spec.model.name, {})
+        places = groups.setdefault(spec.task.operation, {}).setdefault(spec.model.name, {})
         place = axis_value(spec, axis) if axis else ""
         if place in places:
-            cell = " ".join(filter(None, [operation(spec), spec.model.name, axis, str(place)]))
+            cell = " ".join(filter(None, [spec.task.operation, spec.model.name, axis, str(place)]))
             raise ValueError(f"models has {cell} twice: leave one out, name it otherwise, or name as axis what differs")
         places[place] = spec
     return tuple(spec for by_model in groups.values() for places in by_model.values() for spec in places.values())

@@ -13,7 +13,6 @@ import pandas as pd
 
 from ...judging.cells import Cells, Criterion, Judged, judged
 from ...papers import EXPERIMENTS, Experiment
-from ...papers.experiment import operation
 from ...statistics.formatting import scientific
 from ...store import Store
 from ...tasks import symbol
@@ -49,7 +48,7 @@ def judges_of(cells: Cells, experiments: Iterable[Experiment]) -> pd.DataFrame:
     for experiment in experiments:
         groups: dict[tuple[str, str, str], list[Judged]] = {}
         for spec, _, cell in cells.of(experiment):
-            groups.setdefault((operation(spec), spec.model.name, spec.model.label), []).append(cell)
+            groups.setdefault((spec.task.operation, spec.model.name, spec.model.label), []).append(cell)
         rows += [[experiment.name, *names, *_row(group)] for names, group in groups.items()]
     frame = pd.DataFrame(rows, columns=COLUMNS)
     return frame[frame["runs"] > 0].reset_index(drop=True)

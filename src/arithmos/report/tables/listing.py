@@ -7,7 +7,7 @@ import pandas as pd
 
 from ...engines import Engines
 from ...papers import Experiment
-from ...papers.experiment import axis_value, operation
+from ...papers.experiment import axis_value
 from ...progress import duration
 from ...spec import Model, Spec
 from ...statistics.formatting import scientific
@@ -95,7 +95,7 @@ def specs(experiment: Experiment) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "spec_id": spec.id,
-            "operation": operation(spec),
+            "operation": spec.task.operation,
             "model": spec.model.name,
             **({experiment.axis: axis_value(spec, experiment.axis)} if experiment.axis else {}),
             "input_size": spec.task.input_size,
