@@ -54,6 +54,8 @@ def questions(tree: ast.Module) -> Iterator[ast.expr | ast.match_case]:
                             yield node
                         case ast.Subscript(value=of, slice=ast.Constant(value="kind")) if about_a_task(of):
                             yield node
+                        case ast.Subscript(slice=ast.Constant(value="task")):
+                            yield node
             case ast.match_case(pattern=ast.MatchClass(cls=ast.Name(id=name))) if name in OURS:
                 yield node
 
@@ -77,6 +79,7 @@ def test_only_tasks_ask_what_kind_a_task_is():
         "hasattr(task, 'length')",
         "task.kind == 'digits'",
         "plain['task']['kind'] in names",
+        "row['task'] == 'digits'",
         "match given:\n  case Rows(): pass",
     ],
 )

@@ -110,14 +110,14 @@ def _cells(part: Table, where: str, folder: Path) -> list[Cell]:
 
 
 def _tasks(values: Table, where: str, folder: Path) -> list[tuple[Task, Settings]]:
-    """The tasks of a table: arithmetic ones, or those of a kind that is a key of the table."""
-    others = [kind for kind in KINDS if kind != "arithmetic"]
-    kind = next((kind for kind in others if kind in values), "arithmetic")
+    """The tasks of a table: of the first kind, or of another that is a key of the table."""
+    usual, *others = KINDS
+    kind = next((kind for kind in others if kind in values), usual)
     own = {key.name for key in tables()[kind]}
-    for other in others if kind == "arithmetic" else ():
+    for other in others if kind == usual else ():
         if extra := [key.name for key in tables()[other] if key.name in values and key.name not in own]:
             raise ValueError(f"{where}{extra[0]} is for a task with the key {other}")
-    if kind == "arithmetic" and "operation" not in values:
+    if kind == usual and "operation" not in values:
         raise ValueError(f"{where}operation is missing, and so are {' and '.join(others)}")
     tasks = []
     for point, swept in settings(values, kind, where):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...formula.stored import described, judge
 from ...judging.references import Reference, best_errors, references, with_thresholds
 from ...papers import EXPERIMENTS
-from ...spec.stored import problem
+from ...spec.stored import problem, sequential
 from ...store import COLUMNS, Store
 from ..tables import listing
 
@@ -65,7 +65,7 @@ def _describe(row: Row, reference: Reference | None) -> str:
             *(_curves(row) if row["curve_step"] is not None else [_GONE.format("learning curve")]),
             "",
             *(_weights(row) if row["best_weights"] is not None else [_GONE.format("weights")]),
-            *(_digits(row, reference) if row["task"] == "digits" else []),
+            *(_digits(row, reference) if sequential(row["spec"]) else []),
         ]
     )
 
