@@ -1,6 +1,6 @@
-"""The examples on the documentation site: notebooks as they were executed, scripts with what they print.
+"""Generate the example pages of the documentation site: executed notebooks, and scripts with their output.
 
-MkDocs calls `on_files`; the rest are plain functions, which the tests call too.
+MkDocs calls `on_files`; the others are plain functions, which the tests call too.
 """
 
 import json
@@ -17,21 +17,24 @@ SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 
 
 def output(script: Path) -> str:
-    """What a script printed."""
+    """Return the stored output of a script."""
     return (EXAMPLES / "output" / f"{script.stem}.txt").read_text(encoding="utf-8")
 
 
 def scripts_page() -> str:
-    """The scripts, each with what it printed."""
-    sections = ["# Scripts", "In `examples/`, each with what it prints: `python examples/ten_parameters.py`."]
+    """Return the page with all scripts and their output."""
+    sections = [
+        "# Example scripts",
+        "The scripts are in `examples/`. To run one: `python examples/ten_parameters.py`.",
+    ]
     for script in SCRIPTS:
         sections += [f"## {script.name}", _fenced("python", script.read_text(encoding="utf-8"))]
-        sections += ["It prints:", _fenced("text", output(script))]
+        sections += ["Output:", _fenced("text", output(script))]
     return "\n\n".join(sections) + "\n"
 
 
 def notebook_pages(notebook: Path) -> dict[str, str]:
-    """A notebook as a page, and its pictures, by their place in the site."""
+    """Return a notebook as a page, and its figures, by their path in the site."""
     made, sections = {}, []
     for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
@@ -56,7 +59,7 @@ def _shown(data: dict[str, Any]) -> str:
     if "text/html" not in data:
         return _fenced("text", "".join(data["text/plain"]))
     table = re.sub(r"<style.*?</style>", "", "".join(data["text/html"]), flags=re.DOTALL)
-    return re.sub(r' border="1" class="dataframe"| style="[^"]*"', "", table)  # the site has a look of its own
+    return re.sub(r' border="1" class="dataframe"| style="[^"]*"', "", table)  # the site has its own style
 
 
 def _fenced(language: str, text: str) -> str:
@@ -64,7 +67,7 @@ def _fenced(language: str, text: str) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages and pictures."""
+    """Add the generated pages and figures."""
     made = {"examples/scripts.md": scripts_page()}
     for notebook in NOTEBOOKS:
         made |= notebook_pages(notebook)

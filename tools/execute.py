@@ -1,4 +1,4 @@
-"""Execute the notebooks among the examples anew, in their files."""
+"""Execute the example notebooks again, and store their output."""
 
 import nbclient
 import nbformat

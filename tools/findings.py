@@ -1,4 +1,4 @@
-"""Draw the findings of docs/reproduction.md from results/, and print the numbers that the page gives for them."""
+"""Draw the findings of docs/reproduction.md and docs/digits.md from results/, and print the numbers that they state."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 import torch
-from beginnings import drawn_once
+from initial_weights import drawn_once
 from torch import nn
 
 from arithmos import constrain, sparsity_error, sparsity_loss
@@ -32,28 +32,28 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/findings"
 STORE = Store(ROOT / "results")
 MANY = 1600
-"""Seeds of NMU and NAC•,σ on ×, where the paper has 100."""
+"""Number of seeds of NMU and NAC•,σ on ×; the paper has 100."""
 
 SEQUENCES = {"mul": ("mnist-product", "mnist-product-no-rz"), "add": ("mnist-sum", "mnist-sum-no-rz")}
-"""Experiments on sequences of digits, by the operation."""
+"""Experiments on sequences of digits, by operation."""
 
 
 class DrawnOnce(DigitSequences):
-    """The task of the runs that began with other weights than the published ones."""
+    """Task of the earlier runs, whose initial weights are not the published ones."""
 
     version = 1
 
 
 def once(spec: Spec) -> Spec:
-    """The spec of these runs that was otherwise the same."""
+    """Return the spec of the earlier runs that is otherwise the same."""
     return replace(spec, task=DrawnOnce(**{field.name: getattr(spec.task, field.name) for field in fields(spec.task)}))
 
 
-BEGUN: dict[str, tuple[Callable[[Spec], Spec], Callable[[Spec, int], nn.Sequential]]] = {
-    "Begun as the published runs": (lambda spec: spec, Spec.network),
-    "Begun otherwise": (once, drawn_once),
+STARTS: dict[str, tuple[Callable[[Spec], Spec], Callable[[Spec, int], nn.Sequential]]] = {
+    "Published initial weights": (lambda spec: spec, Spec.network),
+    "Other initial weights": (once, drawn_once),
 }
-"""Where runs on digits began: of a spec that of the runs, and the network that one of a seed began with."""
+"""Kinds of initial weights on digits: a function to the spec of the runs, and one to the initial network of a seed."""
 
 RATE = alt.Axis(format="%", title="95 % interval of the rate")
 
@@ -69,7 +69,7 @@ def difference(what: str, one: tuple[int, int], other: tuple[int, int]) -> None:
 
 
 def lines(rows: list[dict[str, object]], low: float) -> alt.LayerChart:
-    """A rate a line, as a dot on its interval."""
+    """Draw one rate per line, as a dot on its interval."""
     frame, rate = pd.DataFrame(rows), alt.Scale(domain=[low, 1], nice=False)
     base = alt.Chart(frame).encode(y=alt.Y("who:N", sort=None, title=None), color=color(frame, None))
     bars = base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("low:Q", scale=rate, axis=RATE), x2="high:Q")
@@ -77,7 +77,7 @@ def lines(rows: list[dict[str, object]], low: float) -> alt.LayerChart:
 
 
 def seeds() -> alt.LayerChart:
-    """A hundred seeds cannot tell NMU from NAC•,σ; 1,600 can."""
+    """Draw rates of NMU and NAC•,σ, which 100 seeds cannot distinguish and 1,600 can."""
     paper = published("table_all_models").table.query("operation == 'mul'").set_index("model")
     whole = EXPERIMENTS["all-models"]
     specs = tuple(spec for spec in whole.specs if spec.task.operation == "mul")
@@ -99,7 +99,7 @@ def seeds() -> alt.LayerChart:
 
 
 def ablation() -> alt.FacetChart:
-    """By the threshold the NMU needs its regularizer; by the formula it does not."""
+    """Draw the ablation: the NMU needs its regularizer for the threshold, but not for the formula."""
     experiment = EXPERIMENTS["ablation"]
     cells = [(spec, spec.hidden_size, runs) for spec, _, runs in judged(STORE, [experiment]).of(experiment)]
     labels = list(dict.fromkeys(spec.model.label for spec, _, _ in cells))
@@ -112,7 +112,7 @@ def ablation() -> alt.FacetChart:
 
 
 def inputs() -> alt.FacetChart:
-    """Beyond 150 inputs weights that must stay at 0 and 1 do not meet the threshold; the formula is there."""
+    """Draw rates by inputs: from 150 on, networks are the formula once rounded but do not meet the threshold."""
     experiment = EXPERIMENTS["input-size"]
     chosen = [
         (spec, spec.task.input_size, runs)
@@ -127,7 +127,7 @@ def inputs() -> alt.FacetChart:
 
 
 def kicks(iterations: int = 6000, settled: int = 1000) -> None:
-    """How far from 0 and 1 Adam drives weights that begin as the formula, by its rate and by the kind of numbers."""
+    """Print how far Adam drives weights away from the formula, by learning rate and precision."""
     specs = [spec for spec in EXPERIMENTS["input-size"].specs if spec.model.name == "NMU"]
     ways = [(1e-3, torch.float32), (1e-4, torch.float32), (1e-3, torch.float64)]
     for spec in (spec for spec in specs if spec.task.input_size in (100, 150, 200, 300)):
@@ -155,7 +155,7 @@ def kicks(iterations: int = 6000, settled: int = 1000) -> None:
 
 
 def two_judges(cells: list[tuple[Spec, int, Judged]], axis: str) -> alt.FacetChart:
-    """Rates of some cells, each with its place on the axis, by the threshold and by the formula."""
+    """Draw rates of some cells, each with its position on the axis, by the threshold and by the formula."""
     judges = {"below the threshold": "success_rate", "the formula, once rounded": "exact_rate"}
     rows = [
         row(getattr(runs, rate), judge=judge, model=spec.model.name, label=spec.model.label, at=at)
@@ -176,7 +176,7 @@ def two_judges(cells: list[tuple[Spec, int, Judged]], axis: str) -> alt.FacetCha
 
 
 def initialization() -> alt.LayerChart:
-    """Weights that begin with the variance of the text fail ten times as often."""
+    """Draw rates by initialization: with the variance of the text runs fail ten times as often."""
     experiment = EXPERIMENTS["as-written"]
     cells = [(spec, runs) for spec, _, runs in judged(STORE, [experiment]).of(experiment)]
     chosen = [(spec, runs) for spec, runs in cells if spec.model.name.startswith("NMU")]
@@ -186,25 +186,25 @@ def initialization() -> alt.LayerChart:
 
 
 def digits() -> alt.HConcatChart:
-    """What R_z does to the numbers that cells multiply or add, and to their weights."""
+    """Draw the effect of R_z on the numbers that cells multiply or add, and on their weights."""
     experiment = EXPERIMENTS["mnist-rz"]
     return read(readings(STORE, experiment), experiment)
 
 
-def beginnings() -> alt.VConcatChart:
-    """Without R_z the weight that a cell begins with settles how it multiplies, and how it adds."""
+def initial_weights() -> alt.VConcatChart:
+    """Draw weights by initial weights: without R_z the initial weight decides how a cell multiplies or adds."""
     frame = image_weights(units := ["NMU", "NAC•,NMU", "NAC•,σ", "NAC•", "NAU", "NAC₊"])
-    for (unit, label, begun), part in frame.groupby(["unit", "label", "begun"], sort=False):
-        for when in ("first", "last"):
-            values = part.sort_values("first")[when].round(4).tolist()
-            print(f"{unit} {label}, {begun}, weight of the image at {when}: {values}")
+    for (unit, label, start), part in frame.groupby(["unit", "label", "start"], sort=False):
+        for record in ("first", "best"):
+            values = part.sort_values("first")[record].round(4).tolist()
+            print(f"{unit} {label}, {start}, weight of the image at the {record} record: {values}")
     scale = alt.Scale(domain=[-1, 1], nice=False)
     axis = alt.Axis(values=[-1, -0.5, 0, 0.5, 1], format="~g")
     below = legend(COLORS)
     points = alt.Chart().mark_point(size=50, strokeWidth=1.5).properties(width=150, height=150)
     points = points.encode(
-        x=alt.X("first:Q", title="weight of the image, at first", scale=scale, axis=axis),
-        y=alt.Y("last:Q", title="at the best record", scale=scale, axis=axis),
+        x=alt.X("first:Q", title="initial weight of the image", scale=scale, axis=axis),
+        y=alt.Y("best:Q", title="at the best record", scale=scale, axis=axis),
         color=alt.Color(
             "label:N", title=None, scale=alt.Scale(domain=[*COLORS], range=[*COLORS.values()]), legend=below
         ),
@@ -213,27 +213,27 @@ def beginnings() -> alt.VConcatChart:
         ),
     )
     column = alt.Column("unit:N", title=None, sort=units)
-    rows = [(begun, frame.query("begun == @begun")) for begun in BEGUN]
-    return alt.vconcat(*(points.facet(column, data=part).properties(title=begun) for begun, part in rows))
+    rows = [(start, frame.query("start == @start")) for start in STARTS]
+    return alt.vconcat(*(points.facet(column, data=part).properties(title=start) for start, part in rows))
 
 
 def image_weights(units: list[str]) -> pd.DataFrame:
-    """What cells give to the image, at first and at the best record."""
+    """Return the weights of the image, initially and at the best record."""
     rows = []
     names = [name for pair in SEQUENCES.values() for name in pair]
     for spec in {spec.id: spec for name in names for spec in EXPERIMENTS[name].specs}.values():
         unit, side = spec.model.layers[0].label, SIDES[spec.model.inputs.strength > 0]
-        for begun, (of, network) in BEGUN.items() if unit in units else ():
+        for start, (of, network) in STARTS.items() if unit in units else ():
             runs = STORE.load(specs=[of(spec)], columns=["best_weights"])
-            for seed, ended in zip(runs["seed"], runs["best_weights"], strict=True):
+            for seed, best in zip(runs["seed"], runs["best_weights"], strict=True):
                 first = network(spec, seed)[1].unit.weights()["weight"][0, 0].item()
-                rows.append((unit, side, begun, first, float(ended[0])))
-    return pd.DataFrame(rows, columns=["unit", "label", "begun", "first", "last"])
+                rows.append((unit, side, start, first, float(best[0])))
+    return pd.DataFrame(rows, columns=["unit", "label", "start", "first", "best"])
 
 
 def long_products() -> None:
-    """A weight of the state that cannot reach 1 loses of a product at every step; how far each run of NAC•,σ gets."""
-    for begun, (of, _) in BEGUN.items():
+    """Print how long the products are that NAC•,σ solves, whose weight of the state cannot reach 1."""
+    for start, (of, _) in STARTS.items():
         spec = of(next(spec for spec in EXPERIMENTS["mnist-product"].specs if spec.model.name == "NACMulSigma"))
         runs = STORE.load(specs=[spec], columns=["best_weights"])
         if runs.empty:
@@ -244,15 +244,15 @@ def long_products() -> None:
         frame["longest"] = [max(lengths, default=0) for lengths in solved]
         digit, steps = np.log(spec.task.digits).mean(), np.arange(max(spec.task.test_lengths))
         frame["share"] = [np.exp(-digit * (1 - weight**steps).sum()) for weight in frame["weight"]]
-        print(f"NAC•,σ {begun}: weight of the state, longest product solved, share left of one of twenty digits")
+        print(f"NAC•,σ, {start}: weight of the state, longest product solved, share left of one of twenty digits")
         print(frame.sort_values("weight").to_string(index=False))
         print(f"rank correlation of the first two: {frame['weight'].rank().corr(frame['longest'].rank()):.2f}")
 
 
 def long_sums() -> None:
-    """Short sums ask how far from its digit an image is read, long ones how far off images are on average.
+    """Print what decides short and long sums: the error of single images, and the average offset per digit.
 
-    A weight of the state that is not 1 loses of a sum at every step; who adds late has less time to read well.
+    A weight of the state other than 1 loses a part of the sum at every step; runs that learn late read less exactly.
     """
     columns = ["best_weights", "digit_outputs", "best_validation", "curve_step", "curve_validation"]
     for name in ("mnist-reference", "mnist-rz"):
@@ -265,17 +265,17 @@ def long_sums() -> None:
             cells = by_length(STORE, [spec], len(runs), as_released=True)
             ratios = {at: cells[spec.id, at].test / cells[spec.id, at].threshold for at in spec.task.test_lengths}
             about = {"state": weights[:, 1], "below 5": found, "least": runs["best_validation"], "off": off.mean(1)}
-            print(f"{spec.model.label}: weight of the state, first validation error below 5, least validation error,")
-            print("how far off a digit is on average, and test errors of each length, in thresholds")
+            print(f"{spec.model.label}: weight of the state, first validation error below 5, lowest validation error,")
+            print("average offset of a digit, and test errors at each length, in units of the threshold")
             table = pd.DataFrame({"seed": runs["seed"], **about, **ratios})
             print(table.to_string(index=False, float_format="{:.4g}".format))
 
 
 def references_left_out() -> None:
-    """Runs on sequences of digits that are solved, by which references the thresholds are made of."""
+    """Print the solved runs on sequences of digits, by the references that define the thresholds."""
     known = references(STORE)
     for names in SEQUENCES.values():
-        for begun, (of, _) in BEGUN.items():
+        for start, (of, _) in STARTS.items():
             specs = {(name, spec.model.label): of(spec) for name in names for spec in EXPERIMENTS[name].specs}
             reference = known.get(problem(next(iter(specs.values())).json()))
             if reference is None:
@@ -288,7 +288,7 @@ def references_left_out() -> None:
                 f"{reference.seeds}": dict(zip(reference.lengths, map(upper_mean, reference.errors.T), strict=True)),
             }
             for who, limit in limits.items():
-                print(f"{begun}, references {who}: threshold for one digit {limit[1]:.3g}, solved by length")
+                print(f"{start}, references {who}: threshold for one digit {limit[1]:.3g}, solved by length")
                 for (name, label), spec in made.items():
                     counts = [int((runs[spec.id, at].test < limit[at]).sum()) for at in reference.lengths]
                     print(f"  {name}, {label}: {counts}")
@@ -297,9 +297,9 @@ def references_left_out() -> None:
 
 
 def printed_thresholds(draws: int = 4000) -> None:
-    """By which factor a threshold would give the printed counts of all models, nearly; what the references leave open.
+    """Print by which factor a threshold would nearly give the printed counts of all models, and the spread by chance.
 
-    Without LSTM and NALU, which are below none.
+    LSTM and NALU, which are below no threshold, are left out.
     """
     runs = {}
     for experiment in (EXPERIMENTS[name] for name in SEQUENCES["mul"]):
@@ -311,7 +311,7 @@ def printed_thresholds(draws: int = 4000) -> None:
     known = [reference for reference in references(STORE).values() if reference.operation == "mul"]
     errors = np.concatenate([one.errors[~np.isin(one.seeds, one.unsolved)] for one in known])
     factors, random, apart = np.append(np.geomspace(0.1, 10, 2001), 1.0), np.random.default_rng(0), []
-    print(f"factors of thresholds; the central 95 % of ratios of two, each of seven of {len(errors)} references")
+    print(f"factors of thresholds; central 95 % of ratios of two thresholds, each from 7 of {len(errors)} references")
     for place, at in enumerate(known[0].lengths):
         here = [run for (_, length), run in runs.items() if length == at]
         off = sum(abs((cell.test < factors[:, None] * cell.threshold).sum(1) - k) for cell, k in here)
@@ -321,7 +321,7 @@ def printed_thresholds(draws: int = 4000) -> None:
         low, high = np.quantile(np.divide(one, other), [0.025, 0.975])
         print(f"  {at}: {best.min():.2f} to {best.max():.2f}; {low:.2f} to {high:.2f}")
     before, after = np.sum(apart, axis=0)
-    print(f"counts of {10 * len(runs)} runs are {before} apart, with these factors {after}")
+    print(f"counts of {10 * len(runs)} runs differ by {before}, with these factors by {after}")
 
 
 def solved(cells: list[Judged]) -> tuple[int, int]:
@@ -332,7 +332,7 @@ def exact(cells: list[Judged]) -> tuple[int, int]:
     return sum(cell.exact for cell in cells), sum(cell.seen for cell in cells)
 
 
-for figure in (seeds, ablation, initialization, inputs, digits, beginnings):
+for figure in (seeds, ablation, initialization, inputs, digits, initial_weights):
     print(save(styled(figure()), FOLDER / f"{figure.__name__}.svg").relative_to(ROOT))
 long_products()
 long_sums()

@@ -1,9 +1,9 @@
-"""Does R's `merge` keep the records of a run in their order? A replay of its sort for docs/reproduction.md.
+"""Replay the sort of R's `merge`, which does not keep the records of a run in order, for docs/reproduction.md.
 
-`merge` sorts the rows of a table by their key with Shell's method, which is not stable: rows of one key may change
-places. `python tools/merge_order.py` replays it on a table of the shape of the published one, 6,000 complete runs of
-5,001 records, in the order of model, operation and seed, joined with the thresholds of six operations; and on the same
-table with one threshold for all, where no row moves. The published order is a little different: 27 runs ended early.
+`merge` sorts the rows of a table by their key with a Shell sort, which is not stable: rows with the same key may change
+their order. `python tools/merge_order.py` replays it on a table of the published shape, 6,000 complete runs of 5,001
+records in the order of model, operation and seed, joined with the thresholds of six operations; and on the same table
+with one threshold for all, where no row moves. The published order differs slightly: 27 runs ended early.
 """
 
 import numba
@@ -30,7 +30,7 @@ def shell_sort(keys: NDArray[np.int32], rows: NDArray[np.int32]) -> None:
 
 
 def merged(models: int, operations: int, seeds: int, records: int) -> NDArray[np.int32]:
-    """Records of each run in the order in which they leave the merge, `[run, record]`."""
+    """Return the records of each run in the order in which they leave the merge, `[run, record]`."""
     runs = models * operations * seeds
     keys = np.repeat(np.arange(runs, dtype=np.int32) // seeds % operations, records)
     rows = np.arange(keys.size, dtype=np.int32)

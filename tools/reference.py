@@ -1,6 +1,6 @@
-"""What the documentation site makes out of the code: a reference page a module, the command line, the store's columns.
+"""Generate the reference of the documentation site: one page per module, the command line, the store's columns.
 
-MkDocs calls `on_config` and `on_files`; the rest are plain functions, which the tests call too.
+MkDocs calls `on_config` and `on_files`; the others are plain functions, which the tests call too.
 """
 
 import html
@@ -21,11 +21,11 @@ from mkdocs.structure.files import File, Files
 import arithmos
 
 HIDDEN = {"cli", "progress"}
-"""Modules that are not called from Python: one is the command line, the other its progress bar."""
+"""Modules that are not called from Python: the command line and its progress bar."""
 
 
 def modules() -> Iterator[ModuleType]:
-    """The public modules, the package first."""
+    """Yield the public modules, starting with the package."""
     yield arithmos
     for found in pkgutil.iter_modules(arithmos.__path__):
         if not found.name.startswith("_") and found.name not in HIDDEN:
@@ -33,7 +33,7 @@ def modules() -> Iterator[ModuleType]:
 
 
 def public(module: ModuleType) -> list[str]:
-    """Public classes and functions of a module, in the order in which it has them."""
+    """Return the public classes and functions of a module, in its order."""
     names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
     return [name for name in names if _own(module, getattr(module, name))]
 
@@ -41,19 +41,19 @@ def public(module: ModuleType) -> list[str]:
 def _own(module: ModuleType, value: object) -> bool:
     if not (inspect.isclass(value) or inspect.isfunction(value)):
         return False
-    # A package shows what it collects from its files, a file what is written in it.
+    # A package shows what it collects from its files, a module what it defines.
     return value.__module__.startswith(module.__name__ if not hasattr(module, "__path__") else "arithmos.")
 
 
 def module_page(module: ModuleType) -> str:
-    """The reference page of a module, in the language of mkdocstrings."""
+    """Return the reference page of a module, in the syntax of mkdocstrings."""
     summary = inspect.cleandoc(module.__doc__ or "")
     entries = [f"::: {module.__name__}.{name}" for name in public(module)]
     return "\n\n".join([f"# {module.__name__}", mathematics(summary), *entries]) + "\n"
 
 
 def commands(command: click.Command, path: str = "arithmos") -> Iterator[tuple[str, click.Command]]:
-    """A command and all that are below it, by what one types."""
+    """Yield a command and all its subcommands, with their full names."""
     yield path, command
     if isinstance(command, click.Group):
         for name, child in command.commands.items():
@@ -61,10 +61,10 @@ def commands(command: click.Command, path: str = "arithmos") -> Iterator[tuple[s
 
 
 def command_page() -> str:
-    """The command line, as its own help has it."""
+    """Return the help of the command line as a page."""
     from arithmos.cli import main
 
-    sections = ["# Command line", "Each verb has a twin in Python. `-h` after any of them prints what stands here."]
+    sections = ["# Command line", "Every command has a Python equivalent. `-h` after a command prints its help."]
     for path, command in commands(main):
         with click.Context(command, info_name=path, max_content_width=100) as context:
             sections += [f"## {path}", f"```text\n{command.get_help(context)}\n```"]
@@ -72,7 +72,7 @@ def command_page() -> str:
 
 
 def store_page() -> str:
-    """The columns of a store."""
+    """Return the page on the columns of a store."""
     from arithmos.store._schema import COLUMNS
 
     rows = [f"| `{name}` | {kind} | {html.escape(meaning)} |" for name, (kind, meaning) in COLUMNS.items()]
@@ -80,7 +80,7 @@ def store_page() -> str:
         [
             "# Store",
             "",
-            "A store is a folder of Parquet files, one row a run. Any tool that reads Parquet opens it: "
+            "A store is a folder of Parquet files with one row per run. Any tool that reads Parquet can open it: "
             '`pandas.read_parquet("results")`, `duckdb.sql("from \'results/*.parquet\'")`.',
             "",
             "| column | type | meaning |",
@@ -92,13 +92,13 @@ def store_page() -> str:
 
 
 def pages() -> dict[str, str]:
-    """The generated pages by their place in the site."""
+    """Return the generated pages by their path in the site."""
     made = {"reference/command-line.md": command_page(), "reference/store.md": store_page()}
     return made | {f"reference/{module.__name__}.md": module_page(module) for module in modules()}
 
 
 def mathematics(text: str) -> str:
-    """Sphinx's mathematics as MathML, which browsers draw without a script."""
+    """Convert Sphinx's mathematics to MathML, which browsers draw without a script."""
     text = re.sub(
         r"^([ \t]*)\.\. math::[ \t]*(.+(?:\n\1[ \t]+\S.*)*)$",
         lambda found: f"{found[1]}{_mathml(found[2], 'block')}",
@@ -114,7 +114,7 @@ def _mathml(latex: str, display: str) -> str:
 
 
 class Docstrings(Extension):
-    """Makes HTML of docstrings that are written to be read in a terminal."""
+    """Convert docstrings, which are written for a terminal, to HTML."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         """Rewrite the docstring of an object."""
@@ -126,7 +126,7 @@ class Docstrings(Extension):
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the generated pages into the navigation, where it says Reference."""
+    """Add the generated pages to the navigation, under Reference."""
     reference = next(entry for entry in config.nav or [] if "Reference" in entry)
     reference["Reference"] = [*reference["Reference"], *pages()]
     return config
@@ -140,7 +140,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Give the search dialog of the theme the name that it lacks."""
+    """Add the missing label of the theme's search dialog."""
     return output.replace(
         'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
     )

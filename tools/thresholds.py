@@ -1,4 +1,4 @@
-"""Simulate the thresholds of the catalogue's tasks into the package."""
+"""Simulate the thresholds of the catalogue's tasks, and write them into the package."""
 
 import json
 from pathlib import Path

@@ -1,12 +1,12 @@
-"""Does where a run on handwritten digits begins settle how it ends? Two trials for docs/reproduction.md, on one core.
+"""Test whether the initial weights of a run on handwritten digits decide what it learns, for docs/digits.md.
 
-`python tools/beginnings.py swapped`: without R_z, and from weights drawn once, the weight of the image of an NMU ends
-at 0 for seed 0, where it begins at 0.33, and at 1 for seed 3, where it begins at 0.65. Here each begins where the other
-did; all else, images and their order too, is as it was. 30,000 steps take about half an hour a run, and by then the
-regularizer of sparsity has shown where it draws them.
+`python tools/initial_weights.py swapped` swaps two initial weights. In the earlier runs without R_z the weight of the
+image of an NMU goes to 0 for seed 0, which starts at 0.33, and to 1 for seed 3, which starts at 0.65. Here each starts
+with the other's weight; everything else, including the images and their order, stays the same. 30,000 steps take about
+half an hour per run on one core, and show where the sparsity regularizer pulls the weights.
 
-`python tools/beginnings.py sums`: what becomes of NAU and NAC₊ on sums, with R_z and without, in 1,000 steps, which
-take about five minutes a run.
+`python tools/initial_weights.py sums` trains NAU and NAC₊ on sums, with and without R_z, for 1,000 steps, which take
+about five minutes per run.
 """
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
@@ -20,11 +20,11 @@ from arithmos.papers import EXPERIMENTS
 from arithmos.spec import Spec
 
 SWAPPED = {0: 0.65, 3: 0.33}
-"""Where the weight of the image begins, by seed."""
+"""Initial weight of the image, by seed."""
 
 
 def drawn_once(spec: Spec, seed: int) -> nn.Sequential:
-    """The network with weights that are not those of the published run of a seed, which drew them several times."""
+    """Return a network initialized once, unlike the published run of the seed, which was initialized several times."""
     network = spec.network(seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -34,24 +34,24 @@ def drawn_once(spec: Spec, seed: int) -> nn.Sequential:
 
 
 def swapped(steps: int = 30_000) -> None:
-    """Two runs of the NMU on products, each from where the other began."""
+    """Train two runs of the NMU on products, each with the initial weight of the other."""
     spec = next(spec for spec in EXPERIMENTS["mnist-product-no-rz"].specs if spec.model.name == "NMU")
     for seed, begin in SWAPPED.items():
         network = drawn_once(spec, seed)
         [weight] = network[1].parameters()
         weight.data[0, 0] = begin
-        follow(spec, seed, network, steps, f"seed {seed}, begun at {begin}")
+        follow(spec, seed, network, steps, f"seed {seed}, started at {begin}")
 
 
 def sums(steps: int = 1000) -> None:
-    """The ten runs each of NAU and NAC₊ on sums, with R_z and without, from where the published ones began."""
+    """Train ten runs each of NAU and NAC₊ on sums, with and without R_z, with the published initial weights."""
     for spec in EXPERIMENTS["mnist-rz"].select(operations=["add"]).specs:
         for seed in range(10):
             follow(spec, seed, spec.network(seed), steps, f"{spec.model.label}, seed {seed}")
 
 
 def follow(spec: Spec, seed: int, network: nn.Sequential, steps: int, name: str) -> None:
-    """Trains a run from the weights of a network, and prints those of its cell every thousand steps."""
+    """Train a run from the weights of a network, and print those of its cell every thousand steps."""
     stack = Stack([(spec, seed)], torch.device("cpu"), NO_CONTROL)
     cell = [*stack.groups[0].cells.parameters.values()]
     with torch.no_grad():
