@@ -1,0 +1,209 @@
+"""How do planning and reading scale? A store of 200,000 rows in 2,000 parts, plans of 10⁶ runs and more, huge inputs.
+
+The store is made of `results/`: the same runs under other engines and with other seeds, each with weights and a
+learning curve, 100 rows per part in random order, as nine campaigns would leave them. Each command runs in a process of
+its own; its processor time, its wall time and its peak resident memory are measured.
+
+    python benchmarks/load.py [--before SRC] [--write]
+
+`--before` names the `src` folder of another version to measure beside this one; `--write` puts the tables into
+`load.md`, next to this file.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import machine
+import numpy as np
+
+HERE = Path(__file__).parent
+ROWS, PARTS = 200_000, 2_000
+ENGINES = ("cuda", "cpu", "torch")
+SEEDS_APART = 10_000
+LIMIT_S, LIMIT_MB = 60, 2_000
+"""A command is ended after so many seconds of processor time, or when it takes so much memory."""
+
+SWEEP = """\
+models = "NMU"
+task.operation = "mul"
+optimizer.lr = [{rates}]
+"""
+
+STORE = ("--store", "large")
+PLAN = ("run", "--engine", "cpu", "--dry-run", *STORE)
+VERBS = {
+    "`run --dry-run`, 10⁶ runs of 3 specs": (*PLAN, "table-1", "--seeds", "333334"),
+    "`run --dry-run`, 10⁶ runs of 10,000 specs": (*PLAN, "sweep.toml"),
+    "`run --dry-run`, 6.6·10⁷ runs of 66 specs": (*PLAN, "all-models", "--seeds", "1000000"),
+    "`list`": ("list", *STORE),
+    "`table all-models`": ("table", "all-models", *STORE),
+    "`verdict`": ("verdict", *STORE),
+    "`claims`": ("claims", *STORE),
+    "`report`": ("report", *STORE),
+    "`store info`": ("store", "info", *STORE),
+}
+
+FIT = ("fit", "--target", "y", "--budget", "5s")
+INPUTS = {
+    "TOML, a key of 100,000 names": ("table", "key.toml"),
+    "CSV, 300,000 constant columns": (*FIT, "wide.csv"),
+    "CSV, a first line of 200 MB": (*FIT, "head.csv"),
+    "safetensors, 10⁶ layers": ("-c", "import arithmos.export as e; e.load_safetensors('deep.safetensors')"),
+    "CSV, two columns of one name": (*FIT, "twice.csv"),
+}
+
+
+def make(folder: Path) -> None:
+    """Write the store and all files that the commands read."""
+    rates = ", ".join(f"{rate:.8g}" for rate in np.geomspace(1e-5, 1e-1, 10_000))
+    (folder / "sweep.toml").write_text(SWEEP.format(rates=rates))
+    (folder / "key.toml").write_text(".".join("a" * 100_000) + " = 1\n")
+    names = [*(f"x{number}" for number in range(300_000)), "y"]
+    rows = [",".join(["1"] * 300_000 + [str(row)]) for row in range(5)]
+    (folder / "wide.csv").write_text("\n".join([",".join(names), *rows]))
+    (folder / "head.csv").write_text("x" * 200_000_000 + ",y\n1,2\n")
+    (folder / "twice.csv").write_text("x,x,y\n" + "".join(f"{row},{row * row},{2 * row}\n" for row in range(20)))
+    layer = {"unit": "NAU", "version": 1, "options": {"in_features": 1, "out_features": 1}}
+    network = json.dumps([layer] * 10**6, separators=(",", ":"))
+    header = json.dumps({"__metadata__": {"format": "pt", "arithmos.network": network}}).encode()
+    (folder / "deep.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    enlarge(HERE.parent / "results", folder / "large")
+
+
+def enlarge(source: Path, folder: Path) -> None:
+    """Write a store of many rows in many parts out of a small one: campaign after campaign, engine after engine."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from arithmos.store._folder import Folder
+    from arithmos.store._schema import RUNS
+
+    def replaced(table: pa.Table, name: str, values: object) -> pa.Table:
+        field = RUNS.field(name)
+        return table.set_column(RUNS.get_field_index(name), field, pa.array(values, field.type))
+
+    table = whole(pa.concat_tables(Folder(source, "part", RUNS).tables(RUNS.names).values()).combine_chunks())
+    digits = pc.equal(table["task"], "digits").to_numpy()
+    random, store, rows = np.random.default_rng(0), Folder(folder, "part", RUNS), []
+    for campaign in range(-(-ROWS // len(table))):
+        first, engine = divmod(campaign, len(ENGINES))
+        rows += [(first, ENGINES[engine], row) for row in random.permutation(np.flatnonzero(~digits))]
+        rows += [(campaign, "torch", row) for row in random.permutation(np.flatnonzero(digits))]
+    for start in range(0, ROWS, ROWS // PARTS):
+        first, engines, places = zip(*rows[start : start + ROWS // PARTS], strict=True)
+        part = table.take(places)
+        part = replaced(part, "seed", np.asarray(part["seed"]) + SEEDS_APART * np.array(first))
+        store.add(replaced(part, "engine", engines))
+
+
+def whole(table):
+    """Rows of a thinned store, each with the weights and the curve of a run of its spec that has kept them."""
+    import pandas as pd
+    import pyarrow as pa
+
+    from arithmos.store import HEAVY
+
+    kept = pd.Series(np.arange(len(table))).where(table["best_weights"].is_valid().to_numpy())
+    rows = pa.array(kept.groupby(table["spec_id"].to_pandas()).transform("first"), pa.int64())
+    for name in HEAVY:
+        number = table.schema.get_field_index(name)
+        table = table.set_column(number, table.schema.field(number), table[name].take(rows))
+    return table
+
+
+def measure(source: Path, command: Sequence[str], folder: Path) -> tuple[str, list[str]]:
+    """Run a command of a version; returns how it ended, and its processor seconds, wall seconds and peak resident MB.
+
+    The peak is that of the command, or of the largest of its children.
+    """
+    begun = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "-P", *(command if command[0] == "-c" else ("-m", "arithmos", *command))],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(source.resolve())},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S)),
+    )
+    while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
+        if resident_mb(process.pid) > LIMIT_MB:
+            process.kill()
+        time.sleep(0.05)
+    _, status, usage = ended
+    killed = os.WIFSIGNALED(status)
+    ending = "ended here" if killed else "refused" if os.WEXITSTATUS(status) else "done"
+    over = "> " if killed else ""
+    seconds = usage.ru_utime + usage.ru_stime, time.monotonic() - begun
+    return ending, [*(f"{over}{value:.1f}" for value in seconds), f"{over}{usage.ru_maxrss * 1024 / 1e6:,.0f}"]
+
+
+def resident_mb(process: int) -> float:
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+def text(large: Path, verbs: list[list[str]], inputs: list[list[str]], sides: list[str]) -> str:
+    from arithmos.store import Store
+
+    found = Store(large).summary()
+    units = ("processor s", "wall s", "peak MB")
+    return "\n\n".join(
+        [
+            "# Large stores, large plans, large inputs",
+            f"{machine.describe('pyarrow', 'pandas', 'torch')} Made by `benchmarks/load.py`, beside other work on both "
+            "cores: the processor time is what a command takes, the wall time what it took that day. Each command in a "
+            "process of its own, from its start to its end; 350 MB and 2 to 3 s of it are imports. A command is ended "
+            f"at {LIMIT_S} s of processor time or {LIMIT_MB:,} MB, and what it took until then follows a `>`.",
+            f"## A store of {found.runs:,} runs",
+            f"{found.specs} specs, {found.files:,} files of {found.bytes / 1e6:.0f} MB in all.",
+            machine.table(["", *(f"{unit}, {side}" for side in sides for unit in units)], verbs),
+            "## Inputs that are too large, or wrong",
+            machine.table(["", *(f"{unit}, {side}" for side in sides for unit in ("answer", *units))], inputs),
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", type=Path, metavar="SRC", help="src folder of another version")
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="keep store and files there, or use those there")
+    parser.add_argument("--only", metavar="WORD", default="", help="only the commands whose line has this word")
+    parser.add_argument("--write", action="store_true", help="write load.md")
+    parser.add_argument("--make", type=Path, metavar="DIR", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.make:
+        make(options.make)
+        return
+    sources = {"0.1": options.before} if options.before else {}
+    sources["now"] = HERE.parent / "src"
+    verbs, inputs = [], []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        if not (folder / "large").is_dir():  # in another process: the peak of a child begins at that of its parent
+            subprocess.run([sys.executable, __file__, "--make", str(folder)], check=True)
+        for line, command in [*VERBS.items(), *INPUTS.items()]:
+            if options.only in line:
+                measured = [measure(source, command, folder) for source in sources.values()]
+                if line in VERBS and any(answer == "refused" for answer, _ in measured):
+                    raise SystemExit(f"{line} failed")
+                if line in VERBS:
+                    verbs.append([line, *(figure for _, figures in measured for figure in figures)])
+                else:
+                    inputs.append([line, *(value for answer, figures in measured for value in (answer, *figures))])
+                print(line, *measured, flush=True)
+        written = text(folder / "large", verbs, inputs, [*sources])
+    print(written)
+    if options.write:
+        (HERE / "load.md").write_text(written + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
