@@ -120,7 +120,16 @@ def test_weights_start_as_the_second_filling_of_a_seeded_generator():
 
 def test_models_are_the_published_ones():
     assert [layer.unit for layer in MODELS["NACMulNMU"].layers] == ["NAU", "NACMulNMU"]
-    assert [layer.unit for layer in MODELS["ReLU"].layers] == ["ReLU", "Linear"]
+    assert [layer.unit for layer in MODELS["ReLU"].layers] == ["LinearReLU", "Linear"]
+
+
+def test_a_spec_keeps_the_former_name_of_a_unit():
+    """Which stored runs are known by; both names make the same layer."""
+    assert Layer("ReLU") == Layer("LinearReLU")
+    assert model("ReLU>Linear") == model("LinearReLU>Linear") == MODELS["ReLU"]
+    plain = Layer("LinearReLU").plain()
+    assert plain["unit"] == "ReLU"
+    assert Layer.from_plain(plain) == Layer("LinearReLU")
     assert MODELS["NAU"].schedule.strength == 0.01
     assert (MODELS["NMU"].schedule.start, MODELS["NMU"].schedule.end) == (1_000_000, 2_000_000)
     assert all(layer.unit in UNITS for known in MODELS.values() for layer in known.layers)
@@ -300,7 +309,7 @@ def test_options_that_a_size_cannot_have_are_refused_with_the_spec():
     with pytest.raises(ValueError, match=r"a layer NACMul of 2 inputs and 1 outputs cannot have options .*paper"):
         dataclasses.replace(SPEC, model=own)
     assert dataclasses.replace(SPEC, model=own, hidden_size=4).id
-    with pytest.raises(ValueError, match="init must be 'released' or 'paper', got 'papr'"):
+    with pytest.raises(ValueError, match="init must be 'default' or 'paper', got 'papr'"):
         dataclasses.replace(SPEC, model=Model("own", (Layer("NMU", (("init", "papr"),)),)))
 
 

@@ -192,6 +192,19 @@ class TestConstrain:
         module = nn.Linear(2, 2)
         arithmos.constrain(torch.optim.SGD(module.parameters()), module)
 
+    def test_warns_if_earlier_steps_left_the_range(self):
+        nmu = NMU(2, 1)
+        optimizer = torch.optim.Adam(nmu.parameters(), lr=5.0)
+        nmu(torch.full((1, 2), 3.0)).sum().backward()
+        optimizer.step()
+        with pytest.warns(UserWarning, match="earlier steps have moved parameters of Sequential out of their range"):
+            arithmos.constrain(optimizer, nn.Sequential(nmu))
+
+    def test_does_not_warn_of_initial_values_outside_the_range(self):
+        nmu = NMU(40, 10, init="paper")
+        assert nmu.weight.min() < 0
+        arithmos.constrain(torch.optim.Adam(nmu.parameters()), nmu)
+
     def test_refuses_an_optimizer_of_other_parameters(self):
         optimizer = torch.optim.Adam(NMU(2, 1).parameters())
         with pytest.raises(ValueError, match="optimizer steps none of the parameters of NMU"):

@@ -13,8 +13,8 @@ from .nn._gate import mix as mix
 from .nn._layer import sparsity as sparsity
 from .nn._product import product as product
 from .nn.gated_nau_nmu import gated_nau_nmu as gated_nau_nmu
-from .nn.linear import relu as relu
-from .nn.linear import relu6 as relu6
+from .nn.linear import linear_relu as linear_relu
+from .nn.linear import linear_relu6 as linear_relu6
 from .nn.nac_add import nac_add as nac_add
 from .nn.nac_add import nac_weight as nac_weight
 from .nn.nac_mul import nac_mul as nac_mul

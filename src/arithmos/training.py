@@ -7,6 +7,7 @@ that has a method answers for everything inside it; a module without is looked i
 
 import copy
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -119,7 +120,8 @@ def constrain(optimizer: torch.optim.Optimizer, module: nn.Module) -> RemovableH
     """Put the module's parameters back into their range after every step of the optimizer.
 
     Without it a parameter drifts to where the clip of the forward pass has no gradient, and stays there. The
-    optimizer's own state is left as it is, and so is a module whose parameters have no range.
+    optimizer's own state is left as it is, and so is a module whose parameters have no range. Call this before the
+    first step: a warning says if earlier steps have moved parameters out of their range.
 
     Returns:
         A handle; its `remove()` ends this.
@@ -144,6 +146,13 @@ def constrain(optimizer: torch.optim.Optimizer, module: nn.Module) -> RemovableH
         raise ValueError(
             f"optimizer steps none of the parameters of {type(module).__name__} that have a range; "
             "make it from the parameters of this very module"
+        )
+
+    if optimizer.state and any(((p < low) | (p > high)).any() for p, low, high in bounded):
+        warnings.warn(
+            f"earlier steps have moved parameters of {type(module).__name__} out of their range, where they do not "
+            "learn; call constrain before the first step",
+            stacklevel=2,
         )
 
     @torch.no_grad()

@@ -19,9 +19,9 @@ from torch import nn
 
 from arithmos._files import write_whole
 from arithmos.engines.contract import effective
-from arithmos.export import FORMATS, LANGUAGES, load_safetensors, rebuild, save, source
+from arithmos.export import FORMATS, LANGUAGES, load_safetensors, rebuild, save, source, tensors
 from arithmos.formula import Expression, expression
-from arithmos.nn import NALU, NAU, NMU, GatedNAUNMU, Recurrent
+from arithmos.nn import NALU, NAU, NMU, GatedNAUNMU, LinearReLU, Recurrent
 
 X = np.random.default_rng(0).uniform(-3, 3, (64, 5))
 
@@ -288,3 +288,11 @@ def expression_of_b():
 def test_names_in_comments_can_be_read():
     assert source(with_name("mass ÷ 2"), "c").startswith("// y1 = mass ÷ 2*x1\n// y2 = mass ÷ 2 + x1\n")
     assert r"x[1] is a\x0ab\x5c\u202e;" in source(with_name("a\nb\\\u202e"))
+
+
+def test_networks_of_older_versions_load():
+    """They knew units and initial values by other names."""
+    options = {"in_features": 2, "out_features": 1}
+    assert isinstance(tensors._build({"unit": "ReLU", "version": 1, "options": options}), LinearReLU)
+    assert tensors._build({"unit": "NMU", "version": 1, "options": {**options, "init": "released"}}).init == "default"
+    assert tensors._build({"unit": "NMU", "version": 1, "options": {**options, "init": "paper"}}).init == "paper"

@@ -16,8 +16,8 @@ def test_order_and_labels():
         ("NALUSeparate", "NALU (separate)"),
         ("NAU", "NAU"),
         ("NMU", "NMU"),
-        ("ReLU", "ReLU"),
-        ("ReLU6", "ReLU6"),
+        ("LinearReLU", "ReLU"),
+        ("LinearReLU6", "ReLU6"),
     ]
 
 
@@ -30,6 +30,12 @@ def test_an_unknown_name_is_answered_with_the_nearest():
 
 def test_match():
     assert [unit.name for unit in UNITS.match("NA*U*")] == ["NACMulNMU", "NALU", "NALUSeparate", "NAU"]
+
+
+def test_a_former_name_is_understood():
+    assert UNITS["ReLU"] is UNITS["LinearReLU"]
+    assert "ReLU6" in UNITS
+    assert "ReLU6" not in [*UNITS]
 
 
 def test_a_unit_of_ones_own_is_added_by_a_value():

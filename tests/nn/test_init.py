@@ -9,7 +9,20 @@ from hypothesis import strategies as st
 from scipy import stats
 from tests.ranges import NAC_RANGES
 
-from arithmos.nn import NALU, NAU, NMU, UNITS, GatedNAUNMU, Linear, NACAdd, NACMul, NACMulNMU, NACMulSigma, ReLU, ReLU6
+from arithmos.nn import (
+    NALU,
+    NAU,
+    NMU,
+    UNITS,
+    GatedNAUNMU,
+    Linear,
+    LinearReLU,
+    LinearReLU6,
+    NACAdd,
+    NACMul,
+    NACMulNMU,
+    NACMulSigma,
+)
 
 
 def sample(layer, name, draws=300):
@@ -56,8 +69,8 @@ def test_nac_range(sizes, name):
         (GatedNAUNMU(10, 2, init="paper"), "add.weight", -math.sqrt(0.5), math.sqrt(0.5)),
         (GatedNAUNMU(10, 2), "gate.weight", -math.sqrt(0.5), math.sqrt(0.5)),
         (Linear(10, 2), "weight", -math.sqrt(0.5), math.sqrt(0.5)),
-        (ReLU(6, 2), "weight", -1.0, 1.0),
-        (ReLU6(6, 2), "weight", -1.0, 1.0),
+        (LinearReLU(6, 2), "weight", -1.0, 1.0),
+        (LinearReLU6(6, 2), "weight", -1.0, 1.0),
     ],
 )
 def test_uniform_starts(layer, name, low, high):
@@ -71,7 +84,7 @@ def test_sigma_starts_normal():
     assert stats.kstest(values, stats.norm(0, math.sqrt(2 / 12)).cdf).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("layer", [Linear(3, 2), ReLU(3, 2), ReLU6(3, 2)])
+@pytest.mark.parametrize("layer", [Linear(3, 2), LinearReLU(3, 2), LinearReLU6(3, 2)])
 def test_biases_start_at_zero(layer):
     assert layer.bias.count_nonzero() == 0
 

@@ -62,8 +62,8 @@ FORMULAS = {
     "NALUSeparate": lambda x, w, m, v, n, g: gated(x, g, total(x, nac(w, m)), power(x, nac(v, n))),
     "NAU": lambda x, w: total(x, clip(w, -1)),
     "NMU": lambda x, w: chosen(x, clip(w, 0)),
-    "ReLU": lambda x, w, b: max(0, total(x, w) + b),
-    "ReLU6": lambda x, w, b: min(6, max(0, total(x, w) + b)),
+    "LinearReLU": lambda x, w, b: max(0, total(x, w) + b),
+    "LinearReLU6": lambda x, w, b: min(6, max(0, total(x, w) + b)),
 }
 
 values = st.floats(-8, 8) | st.sampled_from([0.0, -0.0, 1e-7, -1e-12, 1e-300, 1.0])
@@ -152,8 +152,8 @@ def test_the_layers_are_the_pure_functions():
         "Linear": functional.linear,
         "NAU": functional.nau,
         "NMU": functional.nmu,
-        "ReLU": functional.relu,
-        "ReLU6": functional.relu6,
+        "LinearReLU": functional.linear_relu,
+        "LinearReLU6": functional.linear_relu6,
     }.items():
         built = UNITS[name].build(4, 2)
         torch.testing.assert_close(pure(x, *built.parameters()), built(x), rtol=0, atol=0)

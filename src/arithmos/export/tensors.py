@@ -106,6 +106,8 @@ def _build(entry: dict[str, Any]) -> nn.Module:
     if unit is None or unit.version != entry["version"]:
         raise ValueError(f"this version of arithmos has no unit {entry['unit']!r} of version {entry['version']}")
     options = dict(entry["options"])
+    if options.get("init") != "paper":  # then it is the default, whatever the version that wrote the file called it
+        options.pop("init", None)
     sizes = [_checks.whole(name, options.pop(name), 1) for name in ("in_features", "out_features")]
     module = unit.module(*sizes, **dict(checked(unit.name, tuple(options.items()))), device="meta")
     return Recurrent(module, initial=_checks.number("initial", entry["initial"])) if "initial" in entry else module

@@ -20,8 +20,8 @@ from ._unit import Unit as Unit
 from .digit_reader import DigitReader as DigitReader
 from .gated_nau_nmu import GatedNAUNMU as GatedNAUNMU
 from .linear import Linear as Linear
-from .linear import ReLU as ReLU
-from .linear import ReLU6 as ReLU6
+from .linear import LinearReLU as LinearReLU
+from .linear import LinearReLU6 as LinearReLU6
 from .lstm import LSTM as LSTM
 from .nac_add import NACAdd as NACAdd
 from .nac_mul import NACMul as NACMul

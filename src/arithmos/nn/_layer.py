@@ -1,7 +1,6 @@
 """What all layers share: sizes and options, the range their weights keep to, the sparsity of the weights."""
 
 import inspect
-import warnings
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -73,8 +72,6 @@ class Layer(nn.Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self._version_seen = 0
-        self._warned = False
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw new initial values, in the order of `parameters()`."""
@@ -86,7 +83,6 @@ class Layer(nn.Module):
                 nn.init.zeros_(parameter)
             else:
                 self.parts.init.draw_(parameter, generator)
-            self._version_seen = _version(parameter)
 
     def weights(self) -> dict[str, Tensor]:
         """The effective weight matrices by name, without biases and gates."""
@@ -121,39 +117,6 @@ class Layer(nn.Module):
         ]
         return ", ".join([f"in_features={self.in_features}", f"out_features={self.out_features}", *options])
 
-    def watch_range(self) -> None:
-        """Warn, once, when training has moved the weights out of a range that somebody was to keep them in.
-
-        Looks when the weight was changed twice as often as at the last look, so that a GPU is hardly ever
-        waited for. Initial values may lie outside the range (`init="paper"`): only changes since
-        `reset_parameters` count. An optimizer with `fused=True` changes weights without counting, and goes
-        unnoticed.
-        """
-        if torch.compiler.is_compiling() or self._warned or not self.training or not torch.is_grad_enabled():
-            return
-        clamp, weight = self._projection(), getattr(self, "weight", None)
-        if clamp is None or type(weight) is not nn.Parameter or weight.is_meta or weight.is_inference():
-            return  # in particular: weights that torch.func put in place of the parameter
-        seen, version = self._version_seen, weight._version
-        if seen <= version < 2 * max(seen, 1):
-            return
-        if torch._C._get_tracing_state() is not None or (weight.is_cuda and torch.cuda.is_current_stream_capturing()):
-            return
-        self._version_seen = version
-        low, high = torch.aminmax(weight.detach())
-        if low < clamp.low or high > clamp.high:
-            self._warned = True
-            warnings.warn(
-                f"the weights of {type(self).__name__} left [{clamp.low:g}, {clamp.high:g}], where they no "
-                "longer learn: call arithmos.constrain(optimizer, model) once before training, or clamp "
-                "them after every optimizer step",
-                stacklevel=2,
-            )
-
     def _projection(self) -> Clamp | None:
         clamp = self.parts.map if isinstance(self.parts, Leaf) else None
         return clamp if isinstance(clamp, Clamp) and clamp.project else None
-
-
-def _version(parameter: nn.Parameter) -> int:
-    return 0 if parameter.is_inference() else parameter._version

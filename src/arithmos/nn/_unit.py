@@ -42,10 +42,11 @@ class Catalogue(Mapping[str, T], Generic[T]):
             if record.name in self._records:
                 raise ValueError(f"{kind} {record.name!r} is in the catalogue twice")
             self._records[record.name] = record
+        self._former = {old: record.name for record in records if (old := getattr(record, "former", ""))}
 
     def __getitem__(self, name: str) -> T:
         try:
-            return self._records[name]
+            return self._records[self._former.get(name, name)]
         except KeyError:
             near = get_close_matches(name, self._records, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]!r}? " if near else ""
@@ -78,9 +79,10 @@ class Unit:
         name: how it is spelled in code, JSON and on the command line.
         label: how it is spelled in a printed table.
         parts: what it is made of, or None for a unit that only its forward describes, run by torch only.
-        paper: key of the paper that introduced it.
+        paper: the paper that introduced it.
         options: arguments of `module` that make this unit.
         version: changes when the same parameters and input give another output or start.
+        former: an older name, which is still understood, and by which stored specs know it.
     """
 
     module: Callable[..., nn.Module]
@@ -90,6 +92,7 @@ class Unit:
     paper: str = ""
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)  # a mapping has no hash
     version: int = 1
+    former: str = ""
 
     def build(self, in_features: int, out_features: int, **options: Any) -> nn.Module:
         """A layer of this unit."""

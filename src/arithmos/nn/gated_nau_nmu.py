@@ -31,7 +31,7 @@ class GatedNAUNMU(Layer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        init: "released" or "paper", for both; see `NAU` and `NMU`.
+        init: "default" or "paper", for both; see `NAU` and `NMU`.
 
     Shape:
         (*, in_features) to (*, out_features), for any leading axes.
@@ -49,7 +49,7 @@ class GatedNAUNMU(Layer):
         in_features: int,
         out_features: int,
         *,
-        init: str = "released",
+        init: str = "default",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -72,4 +72,6 @@ class GatedNAUNMU(Layer):
         return mix(self.gate_value(x), self.add(x), self.mul(x))
 
 
-unit = Unit(GatedNAUNMU, name="GatedNAUNMU", label="Gated NAU/NMU", parts=GatedNAUNMU.parts, paper="madsen2020neural")
+unit = Unit(
+    GatedNAUNMU, name="GatedNAUNMU", label="Gated NAU/NMU", parts=GatedNAUNMU.parts, paper="Madsen & Johansen (2020)"
+)

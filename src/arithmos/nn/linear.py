@@ -15,14 +15,14 @@ from ._parts import Free, Leaf, Sum
 from ._unit import Unit
 
 
-def relu(
+def linear_relu(
     x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], bias: Float[Tensor, " o"] | None = None
 ) -> Float[Tensor, "*batch o"]:
     """`linear`, with negative results set to 0."""
     return F.relu(linear(x, weight, bias))
 
 
-def relu6(
+def linear_relu6(
     x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], bias: Float[Tensor, " o"] | None = None
 ) -> Float[Tensor, "*batch o"]:
     """`linear`, with the results kept in [0, 6]."""
@@ -66,7 +66,7 @@ class Linear(Layer):
         return linear(x, self.weight, self.bias)
 
 
-class ReLU(Layer):
+class LinearReLU(Linear):
     """Affine map with negative results set to 0, which starts as He et al. propose.
 
     Args:
@@ -77,33 +77,17 @@ class ReLU(Layer):
         (*, in_features) to (*, out_features), for any leading axes.
 
     Example:
-        >>> ReLU(4, 2)(torch.ones(8, 4)).shape
+        >>> LinearReLU(4, 2)(torch.ones(8, 4)).shape
         torch.Size([8, 2])
     """
 
     parts = Leaf(Free(), Sum(), HeUniform(), activation="relu", bias=True)
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(in_features, out_features)
-        self.weight = matrix(out_features, in_features, device, dtype)
-        self.bias = nn.Parameter(torch.empty(out_features, device=device, dtype=dtype))
-        self.reset_parameters()
-
-    def weights(self) -> dict[str, Tensor]:
-        return {"weight": self.weight}
-
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
-        return relu(x, self.weight, self.bias)
+        return linear_relu(x, self.weight, self.bias)
 
 
-class ReLU6(Layer):
+class LinearReLU6(Linear):
     """Affine map with results kept in [0, 6], which starts as He et al. propose.
 
     Args:
@@ -114,32 +98,16 @@ class ReLU6(Layer):
         (*, in_features) to (*, out_features), for any leading axes.
 
     Example:
-        >>> ReLU6(4, 2)(torch.ones(8, 4)).shape
+        >>> LinearReLU6(4, 2)(torch.ones(8, 4)).shape
         torch.Size([8, 2])
     """
 
     parts = Leaf(Free(), Sum(), HeUniform(), activation="relu6", bias=True)
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(in_features, out_features)
-        self.weight = matrix(out_features, in_features, device, dtype)
-        self.bias = nn.Parameter(torch.empty(out_features, device=device, dtype=dtype))
-        self.reset_parameters()
-
-    def weights(self) -> dict[str, Tensor]:
-        return {"weight": self.weight}
-
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
-        return relu6(x, self.weight, self.bias)
+        return linear_relu6(x, self.weight, self.bias)
 
 
 linear_unit = Unit(Linear, name="Linear", label="Linear", parts=Linear.parts)
-relu_unit = Unit(ReLU, name="ReLU", label="ReLU", parts=ReLU.parts)
-relu6_unit = Unit(ReLU6, name="ReLU6", label="ReLU6", parts=ReLU6.parts)
+relu_unit = Unit(LinearReLU, name="LinearReLU", label="ReLU", parts=LinearReLU.parts, former="ReLU")
+relu6_unit = Unit(LinearReLU6, name="LinearReLU6", label="ReLU6", parts=LinearReLU6.parts, former="ReLU6")

@@ -15,7 +15,7 @@ from ._layer import Layer, choose, matrix
 from ._parts import Leaf, Sum, TanhSigmoid
 from ._unit import Unit
 
-INITS = {"released": NACRange(), "paper": NACRange(floor=0)}
+INITS = {"default": NACRange(), "paper": NACRange(floor=0)}
 
 
 def nac_weight(W_hat: Float[Tensor, "o i"], M_hat: Float[Tensor, "o i"]) -> Float[Tensor, "o i"]:
@@ -36,7 +36,7 @@ class NACAdd(Layer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        init: "released" starts W_hat and M_hat as the published runs did; "paper" keeps to the paper's text,
+        init: "default" starts W_hat and M_hat as the published runs did; "paper" keeps to the paper's text,
             which has no solution for in_features + out_features up to 4 and raises ValueError there.
 
     Shape:
@@ -56,7 +56,7 @@ class NACAdd(Layer):
         in_features: int,
         out_features: int,
         *,
-        init: str = "released",
+        init: str = "default",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -74,4 +74,4 @@ class NACAdd(Layer):
         return nac_add(x, self.W_hat, self.M_hat)
 
 
-unit = Unit(NACAdd, name="NACAdd", label="NAC₊", parts=NACAdd.parts, paper="trask2018neural")
+unit = Unit(NACAdd, name="NACAdd", label="NAC₊", parts=NACAdd.parts, paper="Trask et al. (2018)")

@@ -30,7 +30,7 @@ class NACMul(Layer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        init: "released" starts W_hat and M_hat as the published runs did; "paper" keeps to the paper's text,
+        init: "default" starts W_hat and M_hat as the published runs did; "paper" keeps to the paper's text,
             which has no solution for in_features + out_features up to 4 and raises ValueError there.
 
     Shape:
@@ -50,7 +50,7 @@ class NACMul(Layer):
         in_features: int,
         out_features: int,
         *,
-        init: str = "released",
+        init: str = "default",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -68,4 +68,4 @@ class NACMul(Layer):
         return nac_mul(x, self.W_hat, self.M_hat)
 
 
-unit = Unit(NACMul, name="NACMul", label="NAC•", parts=NACMul.parts, paper="trask2018neural")
+unit = Unit(NACMul, name="NACMul", label="NAC•", parts=NACMul.parts, paper="Trask et al. (2018)")

@@ -26,7 +26,7 @@ class NACMulNMU(Layer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        init: "released" starts W in U[0.25, 0.75], as the published runs did; "paper" in U[-0.37, 1.37], of
+        init: "default" starts W in U[0.25, 0.75], as the published runs did; "paper" in U[-0.37, 1.37], of
             the variance 1/4 that the paper derives. A start outside [0, 1] counts as 0 or 1 until the first
             step's clamp makes it so.
 
@@ -40,14 +40,14 @@ class NACMulNMU(Layer):
         6.0
     """
 
-    parts = Leaf(Clamp(0.0, 1.0), ExpLog(), INITS["released"], sparsity="unsigned")
+    parts = Leaf(Clamp(0.0, 1.0), ExpLog(), INITS["default"], sparsity="unsigned")
 
     def __init__(
         self,
         in_features: int,
         out_features: int,
         *,
-        init: str = "released",
+        init: str = "default",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -61,8 +61,7 @@ class NACMulNMU(Layer):
         return {"weight": clamp(self.weight, 0.0, 1.0)}
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
-        self.watch_range()
         return nac_mul_nmu(x, self.weight)
 
 
-unit = Unit(NACMulNMU, name="NACMulNMU", label="NAC•,NMU", parts=NACMulNMU.parts, paper="madsen2020neural")
+unit = Unit(NACMulNMU, name="NACMulNMU", label="NAC•,NMU", parts=NACMulNMU.parts, paper="Madsen & Johansen (2020)")

@@ -59,4 +59,4 @@ class NACMulSigma(Layer):
         return nac_mul_sigma(x, self.W_hat)
 
 
-unit = Unit(NACMulSigma, name="NACMulSigma", label="NAC•,σ", parts=NACMulSigma.parts, paper="madsen2020neural")
+unit = Unit(NACMulSigma, name="NACMulSigma", label="NAC•,σ", parts=NACMulSigma.parts, paper="Madsen & Johansen (2020)")

@@ -47,7 +47,7 @@ class NALU(Layer):
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
         shared: the sum and the product have the same weights, as in the original unit.
-        init: "released" starts W_hat and M_hat as the published runs did; "paper" keeps to the paper's text,
+        init: "default" starts W_hat and M_hat as the published runs did; "paper" keeps to the paper's text,
             which has no solution for in_features + out_features up to 4 and raises ValueError there.
 
     Shape:
@@ -67,7 +67,7 @@ class NALU(Layer):
         out_features: int,
         *,
         shared: bool = True,
-        init: str = "released",
+        init: str = "default",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -93,12 +93,12 @@ class NALU(Layer):
         return nalu(x, (self.add.W_hat, self.add.M_hat), self.gate.weight, mul)
 
 
-unit = Unit(NALU, name="NALU", label="NALU", parts=NALU.parts, paper="trask2018neural")
+unit = Unit(NALU, name="NALU", label="NALU", parts=NALU.parts, paper="Trask et al. (2018)")
 separate_unit = Unit(
     NALU,
     name="NALUSeparate",
     label="NALU (separate)",
     parts=replace(NALU.parts, shared=False),
-    paper="trask2018neural",
+    paper="Trask et al. (2018)",
     options={"shared": False},
 )

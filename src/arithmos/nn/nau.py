@@ -16,7 +16,7 @@ from ._layer import Layer, choose, matrix
 from ._parts import Clamp, Leaf, Sum
 from ._unit import Unit
 
-INITS = {"released": GlorotUniform(cap=0.5), "paper": GlorotUniform()}
+INITS = {"default": GlorotUniform(cap=0.5), "paper": GlorotUniform()}
 
 
 def nau(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: bool = True) -> Float[Tensor, "*batch o"]:
@@ -30,7 +30,7 @@ class NAU(Layer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        init: "released" starts W as Glorot and Bengio propose, but within [-0.5, 0.5], as the published runs
+        init: "default" starts W as Glorot and Bengio propose, but within [-0.5, 0.5], as the published runs
             did; "paper" without that cap.
         project: W is to be put back into [-1, 1] after every optimizer step, by `arithmos.constrain` or by
             hand.
@@ -46,14 +46,14 @@ class NAU(Layer):
         tensor([2.], grad_fn=...)
     """
 
-    parts = Leaf(Clamp(-1.0, 1.0), Sum(), INITS["released"], sparsity="signed")
+    parts = Leaf(Clamp(-1.0, 1.0), Sum(), INITS["default"], sparsity="signed")
 
     def __init__(
         self,
         in_features: int,
         out_features: int,
         *,
-        init: str = "released",
+        init: str = "default",
         project: bool = True,
         clip: bool = True,
         device: torch.device | str | None = None,
@@ -69,8 +69,7 @@ class NAU(Layer):
         return {"weight": clamp(self.weight, -1.0, 1.0) if self.clip else self.weight}
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
-        self.watch_range()
         return nau(x, self.weight, clip=self.clip)
 
 
-unit = Unit(NAU, name="NAU", label="NAU", parts=NAU.parts, paper="madsen2020neural")
+unit = Unit(NAU, name="NAU", label="NAU", parts=NAU.parts, paper="Madsen & Johansen (2020)")

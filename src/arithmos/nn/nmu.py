@@ -18,7 +18,7 @@ from ._parts import Clamp, Leaf, Product
 from ._product import product
 from ._unit import Unit
 
-INITS = {"released": Uniform(0.25, 0.75), "paper": Uniform((1 - math.sqrt(3)) / 2, (1 + math.sqrt(3)) / 2)}
+INITS = {"default": Uniform(0.25, 0.75), "paper": Uniform((1 - math.sqrt(3)) / 2, (1 + math.sqrt(3)) / 2)}
 
 
 def nmu(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: bool = True) -> Float[Tensor, "*batch o"]:
@@ -32,7 +32,7 @@ class NMU(Layer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        init: "released" starts W in U[0.25, 0.75], as the published runs did; "paper" in U[-0.37, 1.37], of
+        init: "default" starts W in U[0.25, 0.75], as the published runs did; "paper" in U[-0.37, 1.37], of
             the variance 1/4 that the paper derives. A start outside [0, 1] counts as 0 or 1 until the first
             step's clamp makes it so.
         project: W is to be put back into [0, 1] after every optimizer step, by `arithmos.constrain` or by
@@ -49,14 +49,14 @@ class NMU(Layer):
         tensor([-6.], grad_fn=...)
     """
 
-    parts = Leaf(Clamp(0.0, 1.0), Product(), INITS["released"], sparsity="unsigned")
+    parts = Leaf(Clamp(0.0, 1.0), Product(), INITS["default"], sparsity="unsigned")
 
     def __init__(
         self,
         in_features: int,
         out_features: int,
         *,
-        init: str = "released",
+        init: str = "default",
         project: bool = True,
         clip: bool = True,
         device: torch.device | str | None = None,
@@ -72,8 +72,7 @@ class NMU(Layer):
         return {"weight": clamp(self.weight, 0.0, 1.0) if self.clip else self.weight}
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
-        self.watch_range()
         return nmu(x, self.weight, clip=self.clip)
 
 
-unit = Unit(NMU, name="NMU", label="NMU", parts=NMU.parts, paper="madsen2020neural")
+unit = Unit(NMU, name="NMU", label="NMU", parts=NMU.parts, paper="Madsen & Johansen (2020)")

@@ -55,5 +55,5 @@ class SolvedMul(_Solved):
         return first.unsqueeze(-1)
 
 
-add_unit = Unit(SolvedAdd, name="SolvedAdd", label="solved +", paper="madsen2020neural")
-mul_unit = Unit(SolvedMul, name="SolvedMul", label="solved ×", paper="madsen2020neural")
+add_unit = Unit(SolvedAdd, name="SolvedAdd", label="solved +", paper="Madsen & Johansen (2020)")
+mul_unit = Unit(SolvedMul, name="SolvedMul", label="solved ×", paper="Madsen & Johansen (2020)")

@@ -42,7 +42,9 @@ class Layer:
                 object.__setattr__(self, "unit", self.unit.name)
         else:
             _checks.text("unit", self.unit)
-            _ = self._text if self.file else self.record  # what is not there is an error here
+            if self.file is None:
+                object.__setattr__(self, "unit", self.record.name)
+            _ = self.file and self._text  # what is not there is an error here
         object.__setattr__(self, "options", checked(self.unit, self.options))
 
     @property
@@ -95,7 +97,8 @@ class Layer:
 
     def plain(self) -> dict[str, Any]:
         """Return the layer as values that JSON can hold; a user's unit is a name and the digest of its source."""
-        return {"unit": self.name, "options": dict(self.options), "version": self.version}
+        name = (self.file is None and self.record.former) or self.name
+        return {"unit": name, "options": dict(self.options), "version": self.version}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Layer":
@@ -202,8 +205,8 @@ TABLE_MODELS: Catalogue[Model] = Catalogue(
     _model("NALU", "NALU>NALU", "NALU"),
     _model("NAU", "NAU>NAU", "NAU", _EARLY),
     _model("NMU", "NAU>NMU", "NMU", _LATE),
-    _model("ReLU", "ReLU>Linear", "ReLU"),
-    _model("ReLU6", "ReLU6>Linear", "ReLU6"),
+    _model("ReLU", "LinearReLU>Linear", "ReLU"),
+    _model("ReLU6", "LinearReLU6>Linear", "ReLU6"),
 )
 """The models that the paper's large tables compare, in the order in which they print."""
 

@@ -1,6 +1,6 @@
 """Gradients, moments and initial weights in closed form.
 
-Appendices A and B of Madsen & Johansen (2020), corrected: the docstrings say where the paper errs.
+From appendices A and B of Madsen & Johansen (2020); the docstrings say where the paper errs.
 """
 
 from .figures import loss_surface as loss_surface

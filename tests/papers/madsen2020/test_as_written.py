@@ -29,8 +29,8 @@ def test_models_are_those_of_the_text():
     assert layers == {
         "NAC•,NMU after NAC₊ (model table)": ["NACAdd", "NACMulNMU"],
         "NMU, Var[W] = 1/4 (initialization)": ["NAU", "NMU"],
-        "ReLU in both layers (model table)": ["ReLU", "ReLU"],
-        "ReLU6 in both layers (model table)": ["ReLU6", "ReLU6"],
+        "ReLU in both layers (model table)": ["LinearReLU", "LinearReLU"],
+        "ReLU6 in both layers (model table)": ["LinearReLU6", "LinearReLU6"],
         "NAU, Glorot uncapped (initialization)": ["NAU", "NAU"],
     }
 

@@ -26,8 +26,8 @@ QUARTER = _written(
 UNCAPPED = _written(
     "NAU", "NAUUncapped", "NAU, Glorot uncapped (initialization)", *[Layer("NAU", (("init", "paper"),))] * 2
 )
-RELU = _written("ReLU", "ReLU>ReLU", "ReLU in both layers (model table)", *[Layer("ReLU")] * 2)
-RELU6 = _written("ReLU6", "ReLU6>ReLU6", "ReLU6 in both layers (model table)", *[Layer("ReLU6")] * 2)
+RELU = _written("ReLU", "ReLU>ReLU", "ReLU in both layers (model table)", *[Layer("LinearReLU")] * 2)
+RELU6 = _written("ReLU6", "ReLU6>ReLU6", "ReLU6 in both layers (model table)", *[Layer("LinearReLU6")] * 2)
 
 PAIRS: list[tuple[Operation, str, Model]] = [
     ("mul", "NACMulNMU", AFTER_NAC),
