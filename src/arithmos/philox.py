@@ -17,6 +17,8 @@ A word becomes a uniform number by its upper 23 bits, u = (word >> 9) / 2^23, wh
 between the parts of a two-part range by its lowest bit. The number is fma(width, u, low), rounded once.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +32,8 @@ RUN, SHARED = 0x52554E00, 0x53455400
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 INCREMENTS = (0x9E3779B9, 0xBB67AE85)
+LOW = 0xFFFFFFFF
+"""Mask of a word."""
 
 
 def philox(counter: Words, key: tuple[int, int], rounds: int = ROUNDS) -> Words:
@@ -44,17 +48,18 @@ def philox(counter: Words, key: tuple[int, int], rounds: int = ROUNDS) -> Words:
         >>> [f"{word:08x}" for word in philox(np.zeros(4, np.uint32), (0, 0))]
         ['5f6fb709', '0d893f64', '4f121f81', '4f730a48']
     """
-    c0, c1, c2, c3 = (counter[..., i].astype(np.uint64) for i in range(4))
-    k0, k1 = key
-    low = np.uint64(0xFFFFFFFF)
+    c0, c1, c2, c3 = np.split(counter.astype(np.int64), 4, axis=-1)
+    return np.concatenate(mixed(c0, c1, c2, c3, *key, rounds=rounds), axis=-1).astype(np.uint32)
+
+
+def mixed(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, *, rounds: int = ROUNDS) -> tuple[Any, Any, Any, Any]:
+    """Four random words for the words of counters and keys, as int64 arrays of NumPy or tensors of torch."""
     for _ in range(rounds):
-        p0 = c0 * np.uint64(MULTIPLIERS[0])
-        p1 = c2 * np.uint64(MULTIPLIERS[1])
-        high0, high1 = p0 >> np.uint64(32), p1 >> np.uint64(32)
-        c0, c1, c2, c3 = high1 ^ c1 ^ np.uint64(k0), p1 & low, high0 ^ c3 ^ np.uint64(k1), p0 & low
-        k0 = (k0 + INCREMENTS[0]) & 0xFFFFFFFF
-        k1 = (k1 + INCREMENTS[1]) & 0xFFFFFFFF
-    return np.stack([c0, c1, c2, c3], axis=-1).astype(np.uint32)
+        # A product of two words wraps around in int64, and its halves are still right.
+        p0, p1 = c0 * MULTIPLIERS[0], c2 * MULTIPLIERS[1]
+        c0, c1, c2, c3 = (p1 >> 32) & LOW ^ c1 ^ k0, p1 & LOW, (p0 >> 32) & LOW ^ c3 ^ k1, p0 & LOW
+        k0, k1 = (k0 + INCREMENTS[0]) & LOW, (k1 + INCREMENTS[1]) & LOW
+    return c0, c1, c2, c3
 
 
 def words(key: tuple[int, int], stream: int, step: int, rows: int, columns: int) -> Words:

@@ -1,12 +1,11 @@
 """Batches of a stack of runs as torch tensors: the one definition of `arithmos.philox`, for many seeds at once.
 
-On a GPU the words are made by torch's integer arithmetic; on a CPU that would be most of an iteration, so a compiled
-loop makes them there.
+On a GPU the words are made by torch's integer arithmetic; on a CPU that would be most of an iteration, so the compiled
+generator makes them there.
 """
 
 from collections.abc import Callable
-from functools import lru_cache, reduce
-from typing import Any
+from functools import reduce
 
 import numpy as np
 import torch
@@ -79,51 +78,17 @@ class Batches:
 def words(seeds: Tensor, stream: int, step: int, rows: int, columns: int) -> Tensor:
     """The words of `philox.words` for many seeds at once: `[s, rows, columns]`, int64."""
     groups = -(-columns // 4)
-    low = 0xFFFFFFFF
-    c0 = torch.arange(rows, device=seeds.device)[:, None].expand(len(seeds), rows, groups)
-    c1 = torch.arange(groups, device=seeds.device).expand_as(c0)
-    c2 = torch.full_like(c0, step)
-    c3 = torch.full_like(c0, stream)
-    k0, k1 = seeds[:, None, None], philox.RUN
-    for _ in range(philox.ROUNDS):
-        # A product of two words wraps around in int64, and its halves are still right.
-        p0, p1 = c0 * philox.MULTIPLIERS[0], c2 * philox.MULTIPLIERS[1]
-        c0, c1, c2, c3 = (p1 >> 32) & low ^ c1 ^ k0, p1 & low, (p0 >> 32) & low ^ c3 ^ k1, p0 & low
-        k0, k1 = (k0 + philox.INCREMENTS[0]) & low, (k1 + philox.INCREMENTS[1]) & low
-    return torch.stack([c0, c1, c2, c3], dim=-1).flatten(2)[..., :columns]
+    row = torch.arange(rows, device=seeds.device)[:, None].expand(len(seeds), rows, groups)
+    group = torch.arange(groups, device=seeds.device).expand_as(row)
+    counter = (row, group, torch.full_like(row, step), torch.full_like(row, stream))
+    made = philox.mixed(*counter, seeds[:, None, None], philox.RUN)
+    return torch.stack(made, dim=-1).flatten(2)[..., :columns]
 
 
 def compiled_words(seeds: Tensor, stream: int, step: int, rows: int, columns: int) -> Tensor:
-    """The same as `words`, by a compiled loop on the CPU."""
+    """The same as `words`, by the compiled generator of the cpu engine."""
+    from .cpu.philox import draw
+
     out = np.empty((len(seeds), rows, -(-columns // 4) * 4), np.int64)
-    _loop()(seeds.numpy(), stream, step, out)
+    draw(seeds.numpy(), stream, step, out)
     return torch.from_numpy(out)[..., :columns]
-
-
-@lru_cache(maxsize=1)
-def _loop() -> Any:
-    import numba
-
-    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
-    m0, m1 = (np.uint64(word) for word in philox.MULTIPLIERS)
-    w0, w1 = (np.uint64(word) for word in philox.INCREMENTS)
-    run, rounds = np.uint64(philox.RUN), philox.ROUNDS
-
-    @numba.njit(nogil=True)
-    def loop(seeds, stream, step, out):  # [s], _, _, [s, rows, columns]
-        for s in range(out.shape[0]):
-            for row in range(out.shape[1]):
-                for group in range(out.shape[2] // 4):
-                    c0, c1, c2, c3 = np.uint64(row), np.uint64(group), np.uint64(step), np.uint64(stream)
-                    k0, k1 = np.uint64(seeds[s]), run
-                    for _ in range(rounds):
-                        p0, p1 = c0 * m0, c2 * m1
-                        c0, c1, c2, c3 = (p1 >> half) ^ c1 ^ k0, p1 & low, (p0 >> half) ^ c3 ^ k1, p0 & low
-                        k0, k1 = (k0 + w0) & low, (k1 + w1) & low
-                    place = 4 * group
-                    out[s, row, place] = c0
-                    out[s, row, place + 1] = c1
-                    out[s, row, place + 2] = c2
-                    out[s, row, place + 3] = c3
-
-    return loop

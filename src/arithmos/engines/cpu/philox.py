@@ -1,9 +1,9 @@
-"""`arithmos.philox` compiled: the words of a block of observations, eight calls at a time in 64-bit lanes.
+"""`arithmos.philox` compiled: word by word for the torch engine, a block of observations at a time for the cpu engine.
 
-Of the seven rounds the first two and half of the third depend on too little to be done for every word: the row's
-share is computed once a run (`row_tables`), the step's once an iteration (`begin_step`), the column's once for four
-columns. Two calls, for rows i and i + 64 of the block, put their words into the two halves of a 64-bit lane: so lane
-2i of a block is its row i, and lane 2i + 1 its row i + 64.
+A block is made eight calls at a time in 64-bit lanes. Of the seven rounds the first two and half of the third depend on
+too little to be done for every word: the row's share is computed once per run (`row_tables`), the step's once per
+iteration (`begin_step`), the column's once per four columns. Two calls, for rows i and i + 32 of the block, put their
+words into the two halves of a 64-bit lane: so lane 2i of a block is its row i, and lane 2i + 1 its row i + 32.
 """
 
 import numpy as np
@@ -14,7 +14,9 @@ from ._compile import LANES, apart, compiled, fma
 
 HALF = LANES // 2
 M0, M1 = (np.uint64(m) for m in philox.MULTIPLIERS)
-LOW, HIGH = np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFF00000000)
+W0, W1 = (np.uint64(w) for w in philox.INCREMENTS)
+RUN = np.uint64(philox.RUN)
+LOW, HIGH = np.uint64(philox.LOW), np.uint64(philox.LOW << 32)
 S32 = np.uint64(32)
 S9, UPPER, ONES = np.uint64(9), np.uint64(0x007FFFFF007FFFFF), np.uint64(0x3F8000003F800000)
 S9_32, ONE_BITS, LOWEST_BIT = np.uint32(9), np.uint32(0x3F800000), np.uint32(1)
@@ -44,6 +46,32 @@ def lane_rows(size: int) -> NDArray[np.int64]:
 
 
 @compiled
+def _mixed(c0, c1, c2, c3, k0, k1):
+    """One round. The upper halves of the words hold rubbish, which no product sees."""
+    p0 = (c0 & LOW) * M0
+    p1 = (c2 & LOW) * M1
+    return (p1 >> S32) ^ c1 ^ k0, p1, (p0 >> S32) ^ c3 ^ k1, p0
+
+
+@compiled
+def draw(seeds, stream, step, out):
+    """Words of many runs, out `[runs, rows, columns]`, for those who take them in the order of their places."""
+    for s in range(out.shape[0]):
+        for row in range(out.shape[1]):
+            for group in range(out.shape[2] // 4):
+                c0, c1, c2, c3 = np.uint64(row), np.uint64(group), np.uint64(step), np.uint64(stream)
+                k0, k1 = np.uint64(seeds[s]), RUN
+                for _ in range(philox.ROUNDS):
+                    c0, c1, c2, c3 = _mixed(c0, c1, c2, c3, k0, k1)
+                    k0, k1 = (k0 + W0) & LOW, (k1 + W1) & LOW
+                place = 4 * group
+                out[s, row, place] = c0 & LOW
+                out[s, row, place + 1] = c1 & LOW
+                out[s, row, place + 2] = c2 & LOW
+                out[s, row, place + 3] = c3 & LOW
+
+
+@compiled
 def begin_step(table, keys, step, third):
     """The first product of round three for every row of a block, which all columns share, and its upper half.
 
@@ -59,22 +87,14 @@ def begin_step(table, keys, step, third):
 
 @compiled
 def _rounds(row3, row1, third, third_high, s2, s3, keys):
-    """Rounds three to six, and the products of round seven.
-
-    The upper halves of c hold rubbish, which no product sees.
-    """
+    """Rounds three to six, and the products of round seven."""
     p1 = ((row3 ^ s2) & LOW) * M1
     c0 = (p1 >> S32) ^ row1
     c1 = p1
     c2 = third_high ^ s3
     c3 = third
     for r in range(3, 6):
-        p0 = (c0 & LOW) * M0
-        p1 = (c2 & LOW) * M1
-        c0 = (p1 >> S32) ^ c1 ^ keys[0, r]
-        c1 = p1
-        c2 = (p0 >> S32) ^ c3 ^ keys[1, r]
-        c3 = p0
+        c0, c1, c2, c3 = _mixed(c0, c1, c2, c3, keys[0, r], keys[1, r])
     return (c0 & LOW) * M0, (c2 & LOW) * M1, c1, c3
 
 
