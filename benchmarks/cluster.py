@@ -31,7 +31,7 @@ import psutil
 from arithmos.store import Store
 
 HERE = Path(__file__).parent
-RESULTS = ["best_step", "best_validation", "best_test", "solved_at_released", "best_weights", "end_weights"]
+RESULTS = ["best_step", "best_validation", "best_test", "solved_at", "best_weights", "end_weights"]
 
 
 class Machines:

@@ -64,7 +64,7 @@ def campaign(out: Path, sizes: set[int], models: set[str]) -> None:
     specs = tuple(spec for spec in whole.specs if spec.task.input_size in sizes)
     outcome = bench.run([dataclasses.replace(whole, specs=specs)], engine="cuda", store=out / "runs", budget_s=BUDGET_S)
     print(f"\n{outcome.finished} runs in {outcome.elapsed_s:.0f} s, {outcome.left} left", flush=True)
-    columns = ["best_sparsity", "solved_at_released"]
+    columns = ["best_sparsity", "solved_at"]
     frames = {"now": Store(out / "runs").load(columns=columns)}
     if (ROOT / "results").is_dir():
         frames["results"] = Store(ROOT / "results").load(columns=columns)

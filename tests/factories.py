@@ -4,13 +4,16 @@ import math
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from arithmos.data import Digits
-from arithmos.engines.contract import NEVER, Control, Curve, Reading, Run, State, curve_records, effective, layout
+from arithmos.engines.contract import NEVER, Control, Curve, Run, State, curve_records, effective, layout
 from arithmos.engines.judge import Judge
 from arithmos.engines.states import ARRAYS, initial, state_of
 from arithmos.spec import Spec
 from arithmos.spec import model as named
+from arithmos.store._migrations import DIGITS, OLD
 from arithmos.tasks import Arithmetic, DigitSequences
 
 
@@ -21,7 +24,10 @@ def make_spec(operation: str = "mul", model: str = "NMU", **changes: Any) -> Spe
 
 
 def make_run(spec: Spec | None = None, seed: int = 0, engine: str = "torch", **changes: Any) -> Run:
-    """A run of falling errors, drawn from its name; solved if the seed is even."""
+    """A run of falling errors, drawn from its name; solved if the seed is even.
+
+    Changes may be of one threshold: `threshold_released=1e-3`, `solved_at_corrected=4000`.
+    """
     spec = spec or make_spec()
     if isinstance(spec.task, DigitSequences):
         return make_digits_run(spec, seed, engine, solved=seed % 2 == 0, **changes)
@@ -34,8 +40,7 @@ def make_run(spec: Spec | None = None, seed: int = 0, engine: str = "torch", **c
     arrays = [shape for part, i, o in shapes for _, shape in ([("", (o, i))] if part is None else layout(part, i, o))]
     weights = rng.uniform(-1, 1, sum(map(math.prod, arrays)))
     measured: dict[str, Any] = {
-        "threshold_released": 1e-5,
-        "threshold_corrected": 2e-5,
+        "thresholds": {"released": 1e-5, "corrected": 2e-5},
         "records": spec.records,
         "ended_early": False,
         "best_step": int(step[-1]),
@@ -43,8 +48,7 @@ def make_run(spec: Spec | None = None, seed: int = 0, engine: str = "torch", **c
         "best_test": float(test[-1]),
         "best_sparsity": float(rng.uniform(0, 1e-3)),
         "best_gate": float("nan"),
-        "solved_at_released": solved_at,
-        "solved_at_corrected": solved_at,
+        "solved_at": {"released": solved_at, "corrected": solved_at},
         "end_validation": float(test[-1]) / 10,
         "end_test": float(test[-1]),
         "end_sparsity": float(rng.uniform(0, 1e-3)),
@@ -53,6 +57,9 @@ def make_run(spec: Spec | None = None, seed: int = 0, engine: str = "torch", **c
         "curve": Curve(step, *(values.astype(np.float32) for values in (test / 10, test, np.sqrt(test)))),
         "elapsed_s": float(rng.uniform(0.1, 1)),
     }
+    for column, prefix in (("thresholds", "threshold_"), ("solved_at", "solved_at_")):
+        for name in [name for name in changes if name.startswith(prefix)]:
+            measured[column] |= {name.removeprefix(prefix): changes.pop(name)}
     return Run(spec=spec, seed=seed, engine=engine, **measured | changes)
 
 
@@ -89,8 +96,9 @@ def make_digits_run(spec: Spec, seed: int = 0, engine: str = "torch", *, solved:
     weights = effective(spec.parts, spec.sizes, parameters)
     digits = np.array(spec.task.digits, np.float32)
     measured: dict[str, Any] = {
-        **dict.fromkeys(("threshold_released", "threshold_corrected", "best_gate"), float("nan")),
-        **dict.fromkeys(("solved_at_released", "solved_at_corrected"), NEVER),
+        "thresholds": {},
+        "solved_at": {},
+        "best_gate": float("nan"),
         "records": spec.records,
         "ended_early": False,
         "best_step": int(step[best]),
@@ -104,7 +112,12 @@ def make_digits_run(spec: Spec, seed: int = 0, engine: str = "torch", *, solved:
         "end_weights": weights,
         "curve": Curve(step, *(v.astype(np.float32) for v in (falling, test, np.full(len(step), 1e-5)))),
         "elapsed_s": 60.0,
-        "reading": Reading(lengths.astype(np.float32), (falling / 2).astype(np.float32), digits, digits / 100),
+        "extra": {
+            "curve_training": (falling / 2).astype(np.float32),
+            "curve_lengths": lengths.ravel().astype(np.float32),
+            "digit_outputs": digits,
+            "digit_spreads": digits / 100,
+        },
     }
     return Run(spec=spec, seed=seed, engine=engine, **measured | changes)
 
@@ -121,3 +134,13 @@ def make_state(step: int = 0) -> State:
     """What an engine might leave of a run that was cut."""
     values = np.random.default_rng(step).normal(size=(3, 10)).astype(np.float32)
     return {"parameters": values[0], "m": values[1], "v": values[2], "step": np.array(step), "file": np.arange(3)}
+
+
+def first_version(table: pa.Table) -> pa.Table:
+    """Rows of runs, none of them on digits, as the first arithmos wrote them."""
+    frame = table.select(["thresholds", "solved_at"])
+    for column, prefix in OLD.items():
+        for name in ("released", "corrected"):
+            table = table.append_column(prefix + name, pc.map_lookup(frame[column], pa.scalar(name), "first"))
+    later = {*DIGITS, *OLD, "extra", "exact", "gpu"}
+    return table.select([name for name in table.schema.names if name not in later])

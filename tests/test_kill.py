@@ -21,7 +21,7 @@ def _run(store):
 
 
 def _results(store):
-    columns = ["best_step", "best_validation", "best_test", "solved_at_released", "best_weights", "end_weights"]
+    columns = ["best_step", "best_validation", "best_test", "solved_at", "best_weights", "end_weights"]
     return Store(store).load(columns=columns)
 
 

@@ -1,5 +1,4 @@
 import io
-import math
 
 import pytest
 from rich.console import Console
@@ -40,7 +39,7 @@ def test_runs_without_a_threshold_are_not_called_unsolved(clock):
     out = io.StringIO()
     watch = Watch(Console(file=out, width=200))
     watch.begin(runs=4, stored=0, work=10)
-    for run in (make_run(threshold_released=math.nan, threshold_corrected=math.nan),) * 2 + (make_run(seed=0),):
+    for run in (make_run(thresholds={}, solved_at={}),) * 2 + (make_run(seed=0),):
         watch.finished(run)
         clock[0] += 10
         watch.advance(10_000, 1)

@@ -254,7 +254,7 @@ def long_sums() -> None:
 
     A weight of the state other than 1 loses a part of the sum at every step; runs that learn late read less exactly.
     """
-    columns = ["best_weights", "digit_outputs", "best_validation", "curve_step", "curve_validation"]
+    columns = ["best_weights", "extra", "best_validation", "curve_step", "curve_validation"]
     for name in ("mnist-reference", "mnist-rz"):
         for spec in EXPERIMENTS[name].select(operations=["add"]).specs:
             runs = STORE.load(specs=[spec], columns=columns)

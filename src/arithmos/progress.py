@@ -74,8 +74,9 @@ class Watch(Barred):
     def finished(self, run: Run) -> None:
         """A run came to its end."""
         self._finished += 1
-        self._open += math.isnan(run.threshold_released)
-        self._solved += run.best_test < run.threshold_released
+        limit = next(iter(run.thresholds.values()), math.nan)
+        self._open += math.isnan(limit)
+        self._solved += run.best_test < limit
         self._show()
 
     def spared(self) -> None:

@@ -65,7 +65,7 @@ def test_first_record_of_exp_log_networks(engine, torch_engine, name):
     for ours, theirs in both(engine, torch_engine, spec):
         for of in ("best_validation", "best_test", "best_sparsity", "best_gate"):
             np.testing.assert_allclose(getattr(ours, of), getattr(theirs, of), rtol=1e-4, err_msg=of)
-        assert (ours.solved_at_released, ours.records) == (theirs.solved_at_released, 1)
+        assert (ours.solved_at["released"], ours.records) == (theirs.solved_at["released"], 1)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # infinite errors, on the way to NaN
@@ -85,7 +85,7 @@ def test_success_rates_do_not_differ(engine, torch_engine):
     seeds = tuple(range(200))
     jobs = [Job(Spec(task=TEN_PARAMETERS, model=MODELS[name], iterations=200_000), seeds) for name in FIVE]
     solved = {
-        (e.name, name): sum(run.best_test < run.threshold_corrected for run in e.run([job]))
+        (e.name, name): sum(run.best_test < run.thresholds["corrected"] for run in e.run([job]))
         for e in (engine, torch_engine)
         for name, job in zip(FIVE, jobs, strict=True)
     }

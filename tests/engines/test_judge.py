@@ -45,13 +45,13 @@ def test_best_record(validations, best_step):
 def test_solved_at_is_the_first_record_below_even_if_not_the_best():
     low, high = 1e-7, 1.0
     run = _judged([9, 8, 7, 6, 5, 4], [high, high, low, high, low, high])
-    assert (run.solved_at_released, run.solved_at_corrected) == (200, 200)
+    assert (run.solved_at["released"], run.solved_at["corrected"]) == (200, 200)
     assert run.best_test == 1.0
-    assert _judged([9, 8], [high, high]).solved_at_released == NEVER
-    assert _judged([9, 8], [high, NAN]).solved_at_released == NEVER
-    assert _judged([9], [low]).solved_at_released == 0
-    tau = run.threshold_corrected
-    assert _judged([9, 8], [high, np.float32(tau) * np.float32(1.001)]).solved_at_corrected == NEVER
+    assert _judged([9, 8], [high, high]).solved_at["released"] == NEVER
+    assert _judged([9, 8], [high, NAN]).solved_at["released"] == NEVER
+    assert _judged([9], [low]).solved_at["released"] == 0
+    tau = run.thresholds["corrected"]
+    assert _judged([9, 8], [high, np.float32(tau) * np.float32(1.001)]).solved_at["corrected"] == NEVER
 
 
 def test_a_broken_run_keeps_the_records_it_had():

@@ -187,7 +187,7 @@ def test_records_are_the_errors_of_the_network_before_the_step():
     best = int(np.argmin(run.curve.validation[1:])) + 1
     assert run.best_step == run.curve.step[best]
     assert run.best_validation == run.curve.validation[best]
-    assert run.solved_at_released == NEVER
+    assert run.solved_at["released"] == NEVER
     assert math.isnan(run.best_gate)
     weights = np.abs(run.end_weights)
     assert 0 <= weights.max() <= 1
@@ -233,7 +233,7 @@ def test_rows_are_a_task_like_any_other():
     run = _run(spec, [0])[0]
     plain = Plain(spec, 0).advance(51)
     np.testing.assert_allclose(run.end_weights, effective(spec.parts, spec.sizes, plain.flat()), rtol=1e-5, atol=1e-6)
-    assert run.solved_at_corrected == 0
+    assert run.solved_at["corrected"] == 0
 
 
 def test_gate_is_that_of_the_last_layer_on_the_batch_of_the_record():
@@ -251,10 +251,10 @@ def test_gate_is_that_of_the_last_layer_on_the_batch_of_the_record():
 def test_ten_parameters_are_learned():
     spec = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=20_000)
     runs = _run(spec, range(8))
-    solved = [run for run in runs.values() if run.best_test < run.threshold_corrected]
+    solved = [run for run in runs.values() if run.best_test < run.thresholds["corrected"]]
     assert len(solved) >= 4
     assert all(run.best_sparsity < 1e-5 for run in solved)
-    assert all(1000 <= run.solved_at_corrected <= 20_000 for run in solved)
+    assert all(1000 <= run.solved_at["corrected"] <= 20_000 for run in solved)
 
 
 def test_runs_that_are_not_wanted_are_left_out():

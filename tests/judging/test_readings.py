@@ -54,8 +54,8 @@ def test_a_panel_a_unit(store, seeds):
 )
 def test_an_axis_of_many_decades_has_few_marks_in_each(store, one, nine, marked):
     run = make_digits_run(RZ.specs[0])
-    reading = replace(run.reading, outputs=np.linspace(one, nine, 9, dtype=np.float32))
-    store.append([replace(run, reading=reading)])
+    outputs = np.linspace(one, nine, 9, dtype=np.float32)
+    store.append([replace(run, extra=run.extra | {"digit_outputs": outputs})])
     above = vega_lite(draw(RZ, store))["hconcat"][0]["vconcat"][0]
     marks = above["layer"][0]["encoding"]["y"]["axis"]["values"]
     assert marks[:5] == [0, *marked]

@@ -87,7 +87,7 @@ def test_references_of_a_store(tmp_path):
     assert (product.operation, product.seeds, product.lengths) == ("mul", (0, 1, 2), tuple(range(1, 21)))
     run = make_digits_run(PRODUCT, 2)
     best = run.curve.step.tolist().index(run.best_step)
-    np.testing.assert_array_equal(product.errors[2], run.reading.lengths[best])
+    np.testing.assert_array_equal(product.errors[2], run.extra["curve_lengths"].reshape(-1, 20)[best])
     assert product.validation[2] == run.best_validation
 
 

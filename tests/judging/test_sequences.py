@@ -31,6 +31,11 @@ def referenced(store):
     return store
 
 
+def lengths_of(run):
+    """Test errors `[records, lengths]`, to be changed."""
+    return run.extra["curve_lengths"].reshape(len(run.curve.step), -1).copy()
+
+
 def cells_of(store, experiment, criterion="released"):
     cells = judged(store, [experiment], criterion).of(experiment)
     return {(spec.id, at): cell for spec, at, cell in cells if cell.n}
@@ -38,9 +43,9 @@ def cells_of(store, experiment, criterion="released"):
 
 def times(run, *factors, records=slice(None)):
     """A run whose test errors at each length are so many times as large."""
-    lengths = run.reading.lengths.copy()
+    lengths = lengths_of(run)
     lengths[records] *= np.array(factors, np.float32)
-    return dataclasses.replace(run, reading=dataclasses.replace(run.reading, lengths=lengths))
+    return dataclasses.replace(run, extra=run.extra | {"curve_lengths": lengths.ravel()})
 
 
 def test_a_run_is_solved_at_each_length_by_itself(referenced):
@@ -55,10 +60,10 @@ def test_solved_at_is_the_first_record_below_the_threshold(referenced):
     spec = REFERENCE.specs[0]
     limit = by_length(referenced, [spec], 10, as_released=True)[spec.id, 2].threshold
     run = make_digits_run(NMU, 0)
-    low = run.reading.lengths.copy()
+    low = lengths_of(run)
     low[:, 1] = 2 * limit
     low[7:9, 1] = 0.5 * limit  # below for a while; the best record is above
-    referenced.append([dataclasses.replace(run, reading=dataclasses.replace(run.reading, lengths=low))])
+    referenced.append([dataclasses.replace(run, extra=run.extra | {"curve_lengths": low.ravel()})])
     [solved_at] = by_length(referenced, [NMU], 10, as_released=True)[NMU.id, 2].solved_at
     assert solved_at == 7 * 5 * 388
     assert by_length(referenced, [NMU], 10, as_released=True)[NMU.id, 2].test[0] == np.float32(2 * limit)
@@ -100,8 +105,10 @@ def test_nan_is_not_solved(referenced):
 def test_a_run_that_ended_early(referenced):
     run = make_digits_run(NMU, 0)
     curve = dataclasses.replace(run.curve, **{name: values[:9] for name, values in vars(run.curve).items()})
-    reading = dataclasses.replace(run.reading, lengths=run.reading.lengths[:9], training=run.reading.training[:9])
-    cut = dataclasses.replace(run, curve=curve, reading=reading, records=9, ended_early=True, best_step=8 * 1940)
+    shorter = {"curve_lengths": lengths_of(run)[:9].ravel(), "curve_training": run.extra["curve_training"][:9]}
+    cut = dataclasses.replace(
+        run, curve=curve, extra=run.extra | shorter, records=9, ended_early=True, best_step=8 * 1940
+    )
     referenced.append([cut])
     cell = cells_of(referenced, PRODUCT)[NMU.id, 20.0]
     assert (cell.n, cell.k, cell.ended_early) == (1, 0, 1)

@@ -15,6 +15,7 @@ from tests.factories import make_digits_run, make_run, make_runs, make_spec
 from arithmos.cli import main
 from arithmos.engines.contract import Curve
 from arithmos.papers import EXPERIMENTS
+from arithmos.spec import Spec
 from arithmos.store import HEAVY, Store, _part
 from arithmos.store._schema import RUNS, now, table_of_runs
 
@@ -38,6 +39,11 @@ def changed(table: pa.Table, **columns: Any) -> pa.Table:
     return table
 
 
+def with_extra(spec: Spec, **values: Any) -> pa.Table:
+    """A run on digits of which one value is missing, or another one."""
+    return changed(part(run := make_digits_run(spec)), extra=[*(run.extra | values).items()])
+
+
 def of_spec(text: str) -> pa.Table:
     return changed(part(), spec=text, spec_id=hashlib.blake2b(text.encode(), digest_size=8).hexdigest())
 
@@ -53,7 +59,7 @@ def many_rows() -> pa.Table:
     for field in RUNS:
         if field.name in HEAVY or row[field.name] is None:
             columns.append(pa.nulls(count, field.type))
-        elif pa.types.is_list(field.type):
+        elif pa.types.is_nested(field.type):
             columns.append(pa.array([row[field.name]] * count, field.type))
         else:
             columns.append(pa.repeat(pa.scalar(row[field.name], field.type), count))
@@ -78,16 +84,17 @@ UNSOUND: dict[str, Callable[[], pa.Table]] = {
     "an operation of another spec": lambda: changed(part(), operation="add"),
     "a task of another spec": lambda: changed(part(), task="digits"),
     "a length on arithmetic": lambda: changed(part(), length=2),
-    "a reading on arithmetic": lambda: changed(part(), digit_outputs=[1.0]),
+    "a reading on arithmetic": lambda: changed(part(), extra=[("digit_outputs", [1.0])]),
+    "a great many thresholds": lambda: changed(part(), thresholds=[(f"τ{number}", 1.0) for number in range(100)]),
+    "a threshold of nothing": lambda: changed(part(), thresholds=[("released", None)]),
+    "a step before the first": lambda: changed(part(), solved_at=[("released", -2)]),
     "steps that fall": lambda: changed(part(), **{name: [3] * 6 for name in HEAVY[:4]}),
     "null in a list": lambda: changed(part(), best_weights=[None, 1.0]),
-    "digits without a curve": lambda: changed(
-        part(make_digits_run(REFERENCE)), **dict.fromkeys((*HEAVY[:4], "curve_training", "curve_lengths"))
-    ),
-    "digits without errors by length": lambda: changed(part(make_digits_run(REFERENCE)), curve_lengths=None),
-    "digits with too few errors": lambda: changed(part(make_digits_run(REFERENCE)), curve_lengths=[1.0]),
+    "digits without a curve": lambda: changed(part(make_digits_run(REFERENCE)), **dict.fromkeys(HEAVY[:4]), extra=[]),
+    "digits without errors by length": lambda: with_extra(REFERENCE, curve_lengths=None),
+    "digits with too few errors": lambda: with_extra(REFERENCE, curve_lengths=[1.0]),
     "digits with a best step beyond the curve": lambda: changed(part(make_digits_run(REFERENCE)), best_step=10**9),
-    "digits with too few numbers read": lambda: changed(part(make_digits_run(READ)), digit_outputs=[1.0]),
+    "digits with too few numbers read": lambda: with_extra(READ, digit_outputs=[1.0]),
     "digits with too many weights": lambda: changed(part(make_digits_run(READ)), best_weights=[1.0] * 3),
     "digits without weights": lambda: changed(part(make_digits_run(READ)), best_weights=None),
     "more rows than a part has": many_rows,
@@ -103,10 +110,11 @@ ODD: dict[str, Callable[[], pa.Table]] = {
     "an unknown processor": lambda: changed(part(make_run(SPEC, 14)), processor="", version="", gpu=None),
     "numbers beyond all measure": lambda: changed(
         part(make_run(SPEC, 15)),
-        **dict.fromkeys(("best_test", "best_validation", "end_test", "threshold_released"), float("inf")),
-        **dict.fromkeys(("best_sparsity", "elapsed_s", "threshold_corrected"), float("nan")),
+        **dict.fromkeys(("best_test", "best_validation", "end_test"), float("inf")),
+        **dict.fromkeys(("best_sparsity", "elapsed_s"), float("nan")),
+        thresholds=[("released", float("inf")), ("corrected", float("nan"))],
         best_step=2**32 - 1,
-        solved_at_released=2**32 - 1,
+        solved_at=[("released", 2**32 - 1), ("corrected", -1)],
     ),
     "a unit of another version": lambda: changed(
         spec_with(layers=[layer | {"version": "99"} for layer in PLAIN["layers"]]), best_weights=[1.0]

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tests.factories import make_digits_run, make_run, make_runs, make_spec
+from tests.factories import first_version, make_digits_run, make_run, make_runs, make_spec
 
 from arithmos.papers import EXPERIMENTS
 from arithmos.store import COLUMNS, HEAVY, Store, _migrations, _part, _schema
@@ -32,7 +32,7 @@ def test_all_runs_stay_and_a_few_keep_their_weights(store: Store, tmp_path) -> N
     store.append(make_runs(20))
     small = Store(tmp_path / "small")
     store.thin(small)
-    light = [name for name in COLUMNS if name not in HEAVY]
+    light = [name for name in everything(store) if name not in HEAVY]
     pd.testing.assert_frame_equal(everything(small)[light], everything(store)[light])
     assert kept(small) == [0, 1, 2, 3]  # of the solved, which have even seeds, and of the others
     store.thin(tmp_path / "none", keep=0)
@@ -103,7 +103,7 @@ def test_older_stores_are_judged_too(store: Store, tmp_path, monkeypatch: pytest
     with monkeypatch.context() as before:
         before.setattr(_migrations, "VERSION", 1)
         table = _schema.table_of_runs([make_run(TEN, 0, best_weights=RIGHT)], _schema.now())
-        _part.place(store.path, "part", _part.encode(table.drop_columns([*_migrations.DIGITS, "exact", "gpu"]), "part"))
+        _part.place(store.path, "part", _part.encode(first_version(table), "part"))
     assert everything(store)["exact"].tolist() == [None]
     store.thin(tmp_path / "small", keep=0)
     assert everything(Store(tmp_path / "small"))["exact"].tolist() == [True]

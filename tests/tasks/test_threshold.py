@@ -7,7 +7,7 @@ import pytest
 
 from arithmos.papers import EXPERIMENTS
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic, threshold
-from arithmos.tasks.threshold import _known, key, simulate
+from arithmos.tasks.threshold import key, known, simulate
 
 SIMULATED = Path(__file__).parents[2] / "../shared/paper/published/thresholds_simulated.csv"
 SAMPLES = 100_000
@@ -36,8 +36,8 @@ def _task(row):
 @pytest.mark.skipif(not SIMULATED.exists(), reason="the independent simulation is not beside the project")
 @pytest.mark.parametrize("row", _simulated(), ids=lambda row: "-".join(list(row.values())[:6]))
 def test_thresholds_are_those_of_an_independent_simulation(row):
-    for as_released, name in ((True, "as_released"), (False, "dataset_subsets")):
-        mine = threshold(_task(row), as_released=as_released)
+    for longer, name in ((1, "as_released"), (0, "dataset_subsets")):
+        mine = threshold(_task(row), longer)
         theirs = float(row[f"threshold_{name}"]), float(row[f"se_{name}"])
         assert abs(mine.value - theirs[0]) < 4.5 * np.hypot(mine.standard_error, theirs[1])
 
@@ -45,7 +45,7 @@ def test_thresholds_are_those_of_an_independent_simulation(row):
 def test_one_sum_has_a_closed_form():
     task = Arithmetic(operation="add", input_size=2, fixed=((0, 1),), extrapolation=((2.0, 6.0),))
     # The error is 1e-5 (x2 - x1), of variance 2 · 16 / 12.
-    simulated = simulate(task, False, SAMPLES)
+    simulated = simulate(task, 0, SAMPLES)
     assert abs(simulated.value / 1e-10 - 32 / 12) < 4.5 * simulated.standard_error / 1e-10
 
 
@@ -53,15 +53,15 @@ def test_shipped_thresholds_are_what_a_simulation_gives():
     specs = [spec for experiment in EXPERIMENTS.values() for spec in experiment.specs]
     tasks = {spec.task for spec in specs if isinstance(spec.task, Arithmetic)}
     for task in sorted(tasks, key=repr)[::5]:
-        for as_released in (False, True):
-            shipped, fresh = threshold(task, as_released=as_released), simulate(task, as_released, 20_000)
-            assert key(task, as_released) in _known()
+        for longer in known()["longer"].values():
+            shipped, fresh = threshold(task, longer), simulate(task, longer, 20_000)
+            assert key(task, longer) in known()["simulated"]
             assert abs(shipped.value - fresh.value) < 5 * fresh.standard_error
 
 
 def test_repeats_itself_and_sees_the_longer_subsets():
     task = Arithmetic(operation="add", input_size=20)
-    assert simulate.__wrapped__(task, False, 1000) == simulate.__wrapped__(task, False, 1000)
+    assert simulate.__wrapped__(task, 0, 1000) == simulate.__wrapped__(task, 0, 1000)
     longer = dataclasses.replace(task, fixed=tuple((a, b + 1) for a, b in task.subsets_at(0)))
-    assert simulate(task, True, 1000) == simulate(longer, False, 1000)
-    assert simulate(TEN_PARAMETERS, True, 1000) == simulate(TEN_PARAMETERS, False, 1000)
+    assert simulate(task, 1, 1000) == simulate(longer, 0, 1000)
+    assert simulate(TEN_PARAMETERS, 1, 1000) == simulate(TEN_PARAMETERS, 0, 1000)

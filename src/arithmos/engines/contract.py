@@ -2,9 +2,9 @@
 
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +15,6 @@ from .. import _checks
 from .._seeds import Seeds
 from ..nn._parts import Clamp, Leaf, Parts, Sigmoid, TanhSigmoid
 from ..spec import Spec
-from ..tasks import Arithmetic, DigitSequences, Rows, threshold
 
 Floats = NDArray[np.float32]
 State = dict[str, NDArray[np.generic]]
@@ -61,23 +60,6 @@ class Curve:
     sparsity: Floats
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What else is known of a run on sequences of digits.
-
-    Args:
-        lengths: test errors `[records, lengths]`, a row a record of the curve, a column a length of the task.
-        training: errors on the training images at the same records.
-        outputs: what the network reads, at the best record, off the test images of each digit of the task: the mean.
-        spreads: the standard deviation of the same.
-    """
-
-    lengths: Floats
-    training: Floats
-    outputs: Floats
-    spreads: Floats
-
-
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """A finished run: what a judge needs to know of it.
@@ -86,26 +68,26 @@ class Run:
         spec: its spec.
         seed: its seed.
         engine: name of the engine that made it.
-        threshold_released, threshold_corrected: test errors below which it counts as solved; NaN if there is none.
+        thresholds: test errors below which it counts as solved, by the task's names.
         records: evaluations made; fewer than `spec.records` if it met NaN.
         ended_early: it met NaN and ended before its last iteration.
         best_step: step of the record with the lowest validation error, t = 0 left out unless there is no other.
         best_validation, best_test, best_sparsity: errors of that record.
         best_gate: mean gate of the last layer on the training batch of that step; NaN where there is no gate.
-        solved_at_released, solved_at_corrected: first step whose test error is below the threshold, or `NEVER`.
+        solved_at: first step whose test error is below each of the thresholds, or `NEVER`.
         end_validation, end_test, end_sparsity: errors of the last record.
         best_weights, end_weights: effective weights at the best record and after the last update, as `layout` says.
         curve: thinned records.
         elapsed_s: seconds of its share of the engine.
         gpu: name of the GPU that made it; empty for a CPU.
-        reading: what else is known of a run on sequences of digits; `best_test` is then that of the training length.
+        extra: what else the task reports, by its names; see `extra_sizes` of the task.
+        exact: whether the network of the best record, its weights rounded, is the task's formula; None if not judged.
     """
 
     spec: Spec
     seed: int
     engine: str
-    threshold_released: float
-    threshold_corrected: float
+    thresholds: Mapping[str, float]
     records: int
     ended_early: bool
     best_step: int
@@ -113,8 +95,7 @@ class Run:
     best_test: float
     best_sparsity: float
     best_gate: float
-    solved_at_released: int
-    solved_at_corrected: int
+    solved_at: Mapping[str, int]
     end_validation: float
     end_test: float
     end_sparsity: float
@@ -123,7 +104,8 @@ class Run:
     curve: Curve
     elapsed_s: float
     gpu: str = ""
-    reading: Reading | None = None
+    extra: Mapping[str, Floats] = field(default_factory=dict)
+    exact: bool | None = None
 
 
 def _nothing(spec: Spec, seed: int) -> State | None:
@@ -202,17 +184,6 @@ class Engine(Protocol):
 
     def run(self, jobs: Sequence[Job], control: Control = ...) -> Iterator[Run]:
         """Finished runs, in any order."""
-
-
-def thresholds(spec: Spec) -> tuple[float, float]:
-    """Test errors below which a run of the spec is solved: as released, and corrected."""
-    task = spec.task
-    if isinstance(task, Arithmetic):
-        return threshold(task, as_released=True).value, threshold(task).value
-    if isinstance(task, DigitSequences):
-        return np.nan, np.nan  # one a length, from reference runs
-    value = np.nan if not isinstance(task, Rows) or task.threshold is None else task.threshold
-    return value, value
 
 
 def curve_records(spec: Spec, all_records: bool = False) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..spec import Spec
-from .contract import NEVER, Control, Curve, Floats, Run, State, curve_records, effective, thresholds
+from .contract import NEVER, Control, Curve, Floats, Run, State, curve_records, effective
 
 
 class Judge:
@@ -33,13 +33,13 @@ class Judge:
         self.best = np.full((runs, 4), np.nan, np.float32)  # validation, test, sparsity, gate
         self.best_parameters = np.full((runs, parameters), np.nan, np.float32)
         self.last = np.full((runs, 3), np.nan, np.float32)
-        self.solved_at = np.full((runs, 2), NEVER, np.int64)
+        self.solved_at = np.full((runs, len(spec.task.criteria)), NEVER, np.int64)
         self.curve = np.full((runs, len(self._kept), 3), np.nan, np.float32)
 
     @cached_property
-    def thresholds(self) -> tuple[float, float]:
-        """Test errors below which a run is solved; for a new task they take a while to find."""
-        return thresholds(self.spec)
+    def thresholds(self) -> dict[str, float]:
+        """Test errors below which a run is solved, by name; those of a new task take a while to find."""
+        return self.spec.task.thresholds()
 
     def observe(self, step: int, values: Floats, parameters: Floats, broken: NDArray[np.bool_]) -> None:
         """Takes a record of every run that has not ended.
@@ -60,7 +60,7 @@ class Judge:
         self.best_step[replace] = step
         self.best[replace] = values[replace]
         self.best_parameters[replace] = parameters[replace]
-        for column, limit in enumerate(self.thresholds):
+        for column, limit in enumerate(self.thresholds.values()):
             solved = live & (test < limit) & (self.solved_at[:, column] == NEVER)
             self.solved_at[solved, column] = step
         self.last[live] = values[live, :3]
@@ -83,8 +83,7 @@ class Judge:
                     spec=spec,
                     seed=seed,
                     engine=engine,
-                    threshold_released=self.thresholds[0],
-                    threshold_corrected=self.thresholds[1],
+                    thresholds=self.thresholds,
                     records=int(self.records[run]),
                     ended_early=bool(self.ended[run]),
                     best_step=int(self.best_step[run]),
@@ -92,8 +91,7 @@ class Judge:
                     best_test=best[1],
                     best_sparsity=best[2],
                     best_gate=best[3],
-                    solved_at_released=int(self.solved_at[run, 0]),
-                    solved_at_corrected=int(self.solved_at[run, 1]),
+                    solved_at=dict(zip(self.thresholds, self.solved_at[run].tolist(), strict=True)),
                     end_validation=last[0],
                     end_test=last[1],
                     end_sparsity=last[2],

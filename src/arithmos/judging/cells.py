@@ -139,8 +139,7 @@ class Cells:
 
 def measured(criterion: Criterion) -> list[str]:
     """Return the columns of a store that judging needs."""
-    fields = ["best_test", "best_sparsity", "best_gate", "ended_early", "exact"]
-    return [f"threshold_{criterion}", f"solved_at_{criterion}", *fields]
+    return ["thresholds", "solved_at", "best_test", "best_sparsity", "best_gate", "ended_early", "exact"]
 
 
 def judged(store: Store | Snapshot, experiments: Iterable[Asked], criterion: Criterion = "released") -> Cells:
@@ -159,9 +158,10 @@ def judged(store: Store | Snapshot, experiments: Iterable[Asked], criterion: Cri
         raise ValueError(f"criterion must be 'released' or 'corrected', got {criterion!r}")
     everything = [(spec, experiment.seeds, at) for experiment in experiments for spec, at in experiment.places()]
     asked = {(spec.id, seeds, at) for spec, seeds, at in everything if not isinstance(spec.task, DigitSequences)}
-    names = measured(criterion)
-    stored = store.snapshot(names)
-    runs = stored.load(specs={spec_id for spec_id, _, _ in asked}, columns=names)
+    stored = store.snapshot(measured(criterion))
+    runs = stored.load(specs={spec_id for spec_id, _, _ in asked}, columns=measured(criterion))
+    names = [f"threshold_{criterion}", f"solved_at_{criterion}", *measured(criterion)[2:]]
+    runs = runs.reindex(columns=[*runs.columns.union(names)])
     seed, values = runs["seed"].to_numpy(), [runs[name].to_numpy(np.float64) for name in names]
     made: dict[str, dict[str, NDArray[np.intp]]] = {}
     for (name, engine), part in runs.groupby(["spec_id", "engine"], sort=True):

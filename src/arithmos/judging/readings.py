@@ -26,7 +26,8 @@ def readings(store: Store | Snapshot, experiment: Asked) -> pd.DataFrame:
         store: where the runs are.
         experiment: what they are of, its cells with one weight for the image and one for the state.
     """
-    stored = store.load(specs=experiment.specs, columns=["digits", "digit_outputs", "best_weights"])
+    stored = store.load(specs=experiment.specs, columns=["digits", "extra", "best_weights"])
+    stored = stored.reindex(columns=[*stored, *{"digit_outputs"} - {*stored}])
     rows = []
     for spec in experiment.specs:
         about = {"unit": spec.model.layers[0].label, "label": SIDES[spec.model.inputs.strength > 0]}

@@ -91,7 +91,7 @@ def references(store: Store | Snapshot) -> dict[str, Reference]:
     store = store.snapshot()
     specs = store.described(["layers", "length"])
     ids = specs.loc[specs["layers"].isin(CELLS) & specs["length"].notna(), "spec_id"]
-    columns = ["spec", "operation", "test_lengths", "best_validation", "best_step", "curve_step", "curve_lengths"]
+    columns = ["spec", "operation", "test_lengths", "best_validation", "best_step", "curve_step", "extra"]
     runs = store.load(specs=ids, columns=columns) if len(ids) else pd.DataFrame(columns=["spec_id", "engine"])
     found: dict[str, Reference] = {}
     for _, part in runs.groupby(["spec_id", "engine"], sort=True):
@@ -116,6 +116,9 @@ def with_thresholds(store: Store | Snapshot, runs: pd.DataFrame) -> pd.DataFrame
         runs: some of them, with their columns `threshold_released` and so on, as many of these as are wanted.
     """
     store = store.snapshot()
+    for criterion in ("released", "corrected"):
+        absent = {f"threshold_{criterion}": np.nan, f"solved_at_{criterion}": NEVER}
+        runs = runs.assign(**{name: value for name, value in absent.items() if name not in runs})
     specs = store.described(["length"])
     ids = specs.loc[specs["length"].notna() & specs["spec_id"].isin(runs["spec_id"].unique()), "spec_id"]
     if ids.empty:
@@ -131,7 +134,7 @@ def with_thresholds(store: Store | Snapshot, runs: pd.DataFrame) -> pd.DataFrame
             limit = reference.thresholds(as_released=criterion == "released")[int(part["length"].iloc[0])]
             below = [first_below(*record, limit) for record in zip(part["curve_step"], part["curve_test"], strict=True)]
             measured = pd.DataFrame({f"threshold_{criterion}": limit, f"solved_at_{criterion}": below}, part.index)
-            for name in runs.columns.intersection(measured.columns):
+            for name in measured:
                 runs.loc[part.index, name] = measured[name]
     return runs.reset_index()
 

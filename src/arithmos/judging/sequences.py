@@ -16,7 +16,7 @@ from .references import Floats, Reference, best_errors, first_below, length_erro
 Place = float | str
 """A place on the axis of a figure: a number, or a category; empty in a table."""
 
-_COLUMNS = ["best_sparsity", "best_gate", "ended_early", "best_step", "curve_step", "curve_lengths"]
+_COLUMNS = ["best_sparsity", "best_gate", "ended_early", "best_step", "curve_step", "digits", "extra"]
 _READ = ["digits", "digit_outputs", "best_weights"]
 
 
@@ -61,7 +61,7 @@ def by_length(
     tasks = {spec.id: (spec, spec.task) for spec in specs if isinstance(spec.task, DigitSequences)}
     if not tasks:
         return {}
-    runs = store.load(specs=tasks, columns=[*_COLUMNS, *_READ])
+    runs = store.load(specs=tasks, columns=[*_COLUMNS, "best_weights"])
     runs = runs[runs["seed"].between(0, seeds - 1)]
     known = references(store)
     found: dict[tuple[str, Place], AtLength] = {}

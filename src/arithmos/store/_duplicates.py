@@ -14,15 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ._schema import CURVE, HEAVY, KEY, NUMBERS
+from ._schema import CURVE, HEAVY, KEY, NUMBERS, entries
 
 Arrays = dict[str, list[NDArray[Any] | None]]
 Hashes = NDArray[np.uint64]
 
 _ORDER = [*KEY, "lost", "written", "hash"]
-
-_ALONG = (*CURVE, "curve_training", "curve_lengths")
-"""Columns with a value, or several, for each record of a curve."""
 
 
 def ranks(table: pa.Table) -> pd.DataFrame:
@@ -80,9 +77,8 @@ def _covers(arrays: Arrays, one: int, other: int) -> bool:
             continue
         if mine is None:
             return False
-        if name in _ALONG and steps is not None and taken is not None and len(taken) < len(steps):
-            at = np.searchsorted(steps, taken).clip(max=len(steps) - 1)
-            mine = mine.reshape(len(steps), -1)[at].ravel()
+        if name in CURVE and steps is not None and taken is not None and len(taken) < len(steps):
+            mine = mine[np.searchsorted(steps, taken).clip(max=len(steps) - 1)]
         if not np.array_equal(mine, theirs, equal_nan=True):
             return False
     return True
@@ -92,19 +88,22 @@ def _hash(table: pa.Table, names: Sequence[str]) -> Hashes:
     """A number for each row that tells rows apart by these columns; NaN is NaN, whatever its bits."""
     total = np.zeros(len(table), np.uint64)
     for number, name in enumerate(names):
-        if pa.types.is_list(table.schema.field(name).type):
-            hashes = _hash_lists(table[name])
-        else:
-            hashes = _hash_values(table[name].to_numpy())
-        total += hashes * np.uint64(2 * number + 1)
+        total += _hash_column(table[name]) * np.uint64(2 * number + 1)
     return total
 
 
-def _hash_lists(column: pa.ChunkedArray) -> Hashes:
+def _hash_column(column: pa.ChunkedArray) -> Hashes:
+    if pa.types.is_map(column.type):
+        return _hash_column(entries(column))
+    if pa.types.is_struct(column.type):
+        key, value = (_hash_column(pc.struct_field(column, name)) for name in ("key", "value"))
+        return key + np.uint64(3) * value
+    if not pa.types.is_list(column.type):
+        return _hash_values(column.to_numpy())
     lengths = _lengths(column)
     ends = np.concatenate([[0], np.cumsum(lengths)])
     place = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
-    hashes = _hash_values(pc.list_flatten(column).to_numpy()) * (2 * place + 1).astype(np.uint64)
+    hashes = _hash_column(pc.list_flatten(column)) * (2 * place + 1).astype(np.uint64)
     totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
     total: Hashes = totals[ends[1:]] - totals[ends[:-1]] + _hash_values(lengths)
     return total

@@ -2,14 +2,17 @@
 
 `VERSION` is the version of the schema. Whoever changes a column raises it and adds the step that makes a table of the
 new version from one of the version before: `MIGRATIONS["part", 1] = update_to_2`. Files on disk stay as they are;
-`pack` writes new ones. A step sees the columns that were asked for and those in `NEEDED`.
+`pack` writes new ones. A step sees the columns that were asked for, and those that `sources` names.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-VERSION = 4
+VERSION = 5
 
 DIGITS = {
     **dict.fromkeys(("curve_training", "curve_lengths", "digit_outputs", "digit_spreads"), pa.list_(pa.float32())),
@@ -35,15 +38,59 @@ def update_to_4(table: pa.Table) -> pa.Table:
     return table.append_column("gpu", pa.nulls(len(table), pa.string()))
 
 
+OLD = {"thresholds": "threshold_", "solved_at": "solved_at_"}
+"""How the names of the columns began that hold what now is by name."""
+
+EXTRA = tuple(DIGITS)[:4]
+
+
+def sources(stored: Collection[str], wanted: Collection[str]) -> list[str]:
+    """Return the columns of a part from which steps make the wanted ones."""
+    found = [name for name in EXTRA if "extra" in wanted]
+    if {*OLD} & {*wanted} and not {*OLD} <= {*stored}:
+        found += ["task", *(name for name in stored if name.startswith(tuple(OLD.values())))]
+    return found
+
+
+def update_to_5(table: pa.Table) -> pa.Table:
+    """Return what has a name by name: thresholds and solved-at steps, and what only sequences of digits have.
+
+    Of sequences no threshold was known. Rows of a user's data had one at most, twice.
+    """
+    if limits := _starting(table, OLD["thresholds"]):
+        kind = table["task"].to_numpy()[:, None]
+        known = ~np.stack([pc.is_nan(table[name]).to_numpy() for name in limits], axis=1)
+        there = (kind == "arithmetic") | ((kind == "rows") & known & (np.arange(len(limits)) == 0))
+        names = [name.removeprefix(OLD["thresholds"]) for name in limits]
+        keys = np.where(kind == "rows", "threshold", np.array(names, object))
+        for column, prefix in OLD.items():
+            table = table.append_column(column, _by_name(keys, table.select(_starting(table, prefix)), there))
+    if {*EXTRA} <= {*table.schema.names}:
+        old = table.select(EXTRA)
+        there = np.stack([pc.is_valid(column).to_numpy() for column in old.columns], axis=1)
+        table = table.append_column("extra", _by_name(np.array([EXTRA] * len(table), object), old, there))
+    return table
+
+
+def _starting(table: pa.Table, prefix: str) -> list[str]:
+    return [name for name in table.schema.names if name.startswith(prefix)]
+
+
+def _by_name(keys: NDArray[np.object_], old: pa.Table, there: NDArray[np.bool_]) -> pa.Array:
+    """Return columns as one of values by name, of those `[rows, columns]` that are there."""
+    row, column = np.nonzero(there)
+    values = pa.concat_arrays([chunk for values in old.columns for chunk in values.chunks])
+    ends = pa.array(np.concatenate([[0], np.cumsum(there.sum(axis=1))]), pa.int32())
+    return pa.MapArray.from_arrays(ends, pa.array(keys[there], pa.string()), values.take(column * len(old) + row))
+
+
 MIGRATIONS: dict[tuple[str, int], Callable[[pa.Table], pa.Table]] = {
     ("part", 1): update_to_2,
     ("part", 2): update_to_3,
     ("part", 3): update_to_4,
+    ("part", 4): update_to_5,
 }
 """By the kind of part and the version they start from; none for a kind that the next version leaves as it is."""
-
-NEEDED: tuple[str, ...] = ()
-"""Columns from which steps compute others; they are read from every older part."""
 
 
 def migrate(table: pa.Table, kind: str, version: int) -> pa.Table:

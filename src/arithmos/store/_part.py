@@ -20,6 +20,7 @@ from .. import __version__
 from .._files import TEMPORARY, write_whole
 from .._platform import remove, sync_folder
 from . import _migrations, _sound
+from ._schema import FLOATS, FLOATS_BY_NAME
 
 KIND, SCHEMA_VERSION, PACKAGE_VERSION, NONCE = (
     f"arithmos.{name}".encode() for name in ("kind", "schema", "version", "nonce")
@@ -87,7 +88,10 @@ def encode(table: pa.Table, kind: str) -> bytes:
         sink,
         compression="zstd",
         use_dictionary=[field.name for field in table.schema if pa.types.is_string(field.type)],
-        use_byte_stream_split=[f"{f.name}.list.element" for f in table.schema if f.type == pa.list_(pa.float32())],
+        use_byte_stream_split=[
+            *(f"{field.name}.list.element" for field in table.schema if field.type == FLOATS),
+            *(f"{field.name}.key_value.value.list.element" for field in table.schema if field.type == FLOATS_BY_NAME),
+        ],
         write_statistics=["spec_id", "seed", "engine"],
         write_page_checksum=True,
     )
@@ -176,7 +180,7 @@ def read(
         with pq.ParquetFile(source, page_checksum_verification=True) as file:
             metadata, stored = file.metadata, file.schema_arrow
             version = _version(stored.metadata or {}, kind, path)
-            there = [name for name in stored.names if name in wanted or name in _migrations.NEEDED]
+            there = [name for name in stored.names if name in {*wanted, *_migrations.sources(stored.names, wanted)}]
             large = not known and _check_size(metadata, there, source)
             table = None if large else file.read(columns=there, use_threads=False)
         if table is None:

@@ -15,19 +15,22 @@ from tokenize import TokenError
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from .. import __version__
 from .._platform import processor
 from ..engines.code import CODE
-from ..engines.contract import Run, State
+from ..engines.contract import NEVER, Run, State
 from ..formula.stored import judge
 from ..spec import Spec
 from ._described import OF_TASKS, flat
 
 TEXT, COUNT, REAL, FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 FLOATS, COUNTS = pa.list_(pa.float32()), pa.list_(pa.int64())
+REAL_BY_NAME, COUNT_BY_NAME, FLOATS_BY_NAME = (pa.map_(TEXT, kind) for kind in (REAL, COUNT, FLOATS))
 TIME = pa.timestamp("us", tz="UTC")
 TYPES = {str: TEXT, int: COUNT, float: REAL, list: COUNTS}
 
@@ -53,8 +56,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "sparsity_strength": (REAL, "final strength of the sparsity loss"),
     "sparsity_start": (REAL, "iteration at which its strength begins to grow"),
     "sparsity_end": (REAL, "iteration at which its strength is reached"),
-    "threshold_released": (REAL, "test error below which the run is solved, as released"),
-    "threshold_corrected": (REAL, "test error below which the run is solved, corrected"),
+    "thresholds": (REAL_BY_NAME, "test errors below which the run is solved, by name"),
     "records": (COUNT, "evaluations made"),
     "ended_early": (FLAG, "the run met NaN and ended before its last iteration"),
     "best_step": (COUNT, "iteration of the best record: lowest validation error"),
@@ -62,8 +64,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "best_test": (REAL, "test error of the best record"),
     "best_sparsity": (REAL, "sparsity error of the best record"),
     "best_gate": (REAL, "mean gate of the last layer at the best record; NaN without a gate"),
-    "solved_at_released": (COUNT, "first iteration below the released threshold; -1 for never"),
-    "solved_at_corrected": (COUNT, "first iteration below the corrected threshold; -1 for never"),
+    "solved_at": (COUNT_BY_NAME, "first iteration below each of the thresholds; -1 for never"),
     "end_validation": (REAL, "validation error of the last record"),
     "end_test": (REAL, "test error of the last record"),
     "end_sparsity": (REAL, "sparsity error of the last record"),
@@ -74,10 +75,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "curve_validation": (FLOATS, "learning curve: validation errors"),
     "curve_test": (FLOATS, "learning curve: test errors"),
     "curve_sparsity": (FLOATS, "learning curve: sparsity errors"),
-    "curve_training": (FLOATS, "digits: errors on the training images at the records of the curve"),
-    "curve_lengths": (FLOATS, "digits: test errors, record by record, of each test length"),
-    "digit_outputs": (FLOATS, "digits: mean of what is read off the test images of each digit at the best record"),
-    "digit_spreads": (FLOATS, "digits: standard deviation of the same"),
+    "extra": (FLOATS_BY_NAME, "what else the task reports, by name"),
     "elapsed_s": (REAL, "seconds of the run's share of the engine"),
     "gpu": (TEXT, "name of the GPU that made the run; empty for a CPU, null where it was not recorded yet"),
     "version": (TEXT, "version of arithmos that made the run"),
@@ -93,18 +91,19 @@ RUNS = pa.schema([pa.field(name, kind, metadata={"meaning": text}) for name, (ki
 KEY = ("spec_id", "seed", "engine")
 """The columns that name a run."""
 
-NUMBERS = tuple(COLUMNS)[tuple(COLUMNS).index("threshold_released") : tuple(COLUMNS).index("exact")]
+NUMBERS = (*tuple(COLUMNS)[tuple(COLUMNS).index("thresholds") : tuple(COLUMNS).index("exact")], "extra")
 """What was measured: the same in every row of a run, unless two of them conflict."""
+
+PREFIXES = {"thresholds": "threshold_", "solved_at": "solved_at_", "extra": ""}
+"""Columns of values by name; a data frame has a column for each name, which begins with this."""
 
 CURVE = ("curve_step", "curve_validation", "curve_test", "curve_sparsity")
 
-READING = ("curve_training", "curve_lengths", "digit_outputs", "digit_spreads")
-"""What only sequences of digits have, null elsewhere."""
+HEAVY = (*CURVE, "best_weights", "end_weights")
+"""The columns that a small store lacks in most rows: nearly all of a store's bytes."""
 
-HEAVY = (*CURVE, *READING, "best_weights", "end_weights")
-"""The columns that are read only when asked for: nearly all of a store's bytes."""
-
-LIGHT = tuple(name for name in COLUMNS if name not in HEAVY)
+LIGHT = tuple(name for name in COLUMNS if name not in (*HEAVY, "extra"))
+"""The columns that are read by default."""
 
 STATES = pa.schema(
     [
@@ -149,10 +148,31 @@ def _describe(spec: Spec) -> dict[str, Any]:
 
 def _measured(run: Run) -> dict[str, Any]:
     curve = {name: getattr(run.curve, name.removeprefix("curve_")) for name in CURVE}
-    if (reading := run.reading) is not None:
-        curve |= {"curve_training": reading.training, "curve_lengths": reading.lengths.ravel()}
-        curve |= {"digit_outputs": reading.outputs, "digit_spreads": reading.spreads}
-    return {name: getattr(run, name) for name in _FROM_RUN} | curve
+    named = {name: list(getattr(run, name).items()) for name in PREFIXES}
+    return {name: getattr(run, name) for name in _FROM_RUN} | named | curve
+
+
+def entries(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of values by name as one of lists of `key` and `value`, which more functions take."""
+    kind = column.type
+    return column.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+
+
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """Return a table as a data frame: of columns with values by name, a column for each name.
+
+    Where a row has no such name, thresholds are NaN, steps are -1 for never, and anything else is null.
+    """
+    for column, prefix in PREFIXES.items():
+        if column in table.schema.names:
+            place, values = table.schema.get_field_index(column), table[column]
+            table = table.remove_column(place)
+            for name in reversed(pc.unique(pc.struct_field(pc.list_flatten(entries(values)), "key")).to_pylist()):
+                found = pc.map_lookup(values, pa.scalar(name), "first")
+                found = pc.fill_null(found, NEVER) if column == "solved_at" else found
+                table = table.add_column(place, prefix + name, found)
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
 
 
 @lru_cache(maxsize=1)

@@ -14,7 +14,7 @@ from .._seeds import Seeds
 from ..spec import Spec
 from ._folder import RETRY_S, Key
 from ._runs import Places, Runs, concat
-from ._schema import COLUMNS, CURVE, KEY, LIGHT, RUNS
+from ._schema import COLUMNS, CURVE, KEY, LIGHT, RUNS, frame_of
 
 
 class Snapshot:
@@ -77,8 +77,7 @@ class Snapshot:
         columns: Sequence[str] | None = None,
     ) -> pd.DataFrame:
         """Return runs as a table; see `Store.load`."""
-        frame: pd.DataFrame = self.table(LIGHT if columns is None else columns, specs, runs).to_pandas()
-        return frame
+        return frame_of(self.table(LIGHT if columns is None else columns, specs, runs))
 
     def curves(self, *, specs: Iterable[Spec | str] | None = None) -> pd.DataFrame:
         """Return learning curves; see `Store.curves`."""

@@ -3,15 +3,19 @@
 Whatever keeps to it can be read by every command.
 """
 
+import json
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ..engines.contract import NEVER
+from ..tasks import KINDS
 from ._described import FLAT, flat, weights
-from ._schema import CURVE, HEAVY, READING, TIME
+from ._schema import CURVE, HEAVY, PREFIXES, TIME, entries
 
 Counts = NDArray[np.int64]
 
@@ -22,8 +26,8 @@ OPTIONAL = {
 }
 """Columns that are null where there is nothing to say."""
 
-LEAST = {"solved_at_released": -1, "solved_at_corrected": -1}
-"""The least that stands in a column of whole numbers; 0 in the others."""
+MOST_NAMES = 64
+"""How many different names the values of a column may have."""
 
 NOT_NEGATIVE = ("best_sparsity", "end_sparsity", "elapsed_s")
 
@@ -33,8 +37,8 @@ LATEST = 2**55
 
 def needed(columns: Collection[str]) -> tuple[str, ...]:
     """Return the columns without which those to be read cannot be checked."""
-    found = {"spec_id", "spec"} if {*FLAT[1:], *HEAVY, "spec"} & {*columns} else set()
-    if {*CURVE, *READING} & {*columns}:
+    found = {"spec_id", "spec"} if {*FLAT[1:], *HEAVY, "extra", "spec"} & {*columns} else set()
+    if {*CURVE, "extra"} & {*columns}:
         found |= {"curve_step", "best_step"}
     return tuple(found)
 
@@ -49,8 +53,10 @@ def check(table: pa.Table) -> None:
         column = table[field.name]
         if field.name not in OPTIONAL and column.null_count:
             raise ValueError(f"{field.name} is null")
-        if pa.types.is_integer(field.type):
-            _within(field.name, column, LEAST.get(field.name, 0), 2**32 - 1)
+        if field.name in PREFIXES:
+            _check_named(field.name, column)
+        elif pa.types.is_integer(field.type):
+            _within(field.name, column, 0, 2**32 - 1)
         elif field.name in NOT_NEGATIVE:
             _within(field.name, column, 0, float("inf"))
         elif field.type == TIME:
@@ -64,6 +70,19 @@ def check(table: pa.Table) -> None:
         _check_steps(table["curve_step"])
     if "spec" in names:
         _check_specs(table)
+
+
+def _check_named(name: str, column: pa.ChunkedArray) -> None:
+    """Look at values by name."""
+    pairs = pc.list_flatten(entries(column))
+    keys, values = (pc.struct_field(pairs, part) for part in ("key", "value"))
+    if len(pc.unique(keys)) > MOST_NAMES:
+        raise ValueError(f"{name} has more than {MOST_NAMES} names")
+    inner = pc.list_flatten(values) if pa.types.is_list(values.type) else values
+    if pairs.null_count or values.null_count or inner.null_count:
+        raise ValueError(f"{name} has null in it")
+    if pa.types.is_integer(values.type):
+        _within(name, values, NEVER, 2**32 - 1)
 
 
 def _within(name: str, column: pa.ChunkedArray, least: float, most: float) -> None:
@@ -98,30 +117,37 @@ def _check_specs(table: pa.Table) -> None:
             wanted = pa.array([row[field.name] for row in rows], field.type).take(encoded.indices)
             if not table[field.name].combine_chunks().equals(wanted):
                 raise ValueError(f"{field.name} is not that of the spec")
-    digits, tests = (np.array([len(row[name] or ()) for row in rows], int) for name in ("digits", "test_lengths"))
-    known = np.array([weights(spec) if count else 0 for spec, count in zip(specs, digits, strict=True)], int)
-    _check_digits(table, digits[of], tests[of], known[of])
+    tasks = [json.loads(spec)["task"] for spec in specs]
+    more = np.array([bool(KINDS[task["kind"]].extra_sizes(task, 1)) for task in tasks], bool)
+    known = np.array([weights(spec) if extra else 0 for spec, extra in zip(specs, more, strict=True)], int)
+    if "extra" in table.schema.names:
+        _check_extra(table, tasks, of)
+    _check_whole(table, more[of], known[of])
 
 
-def _check_digits(table: pa.Table, digits: Counts, tests: Counts, weights: Counts) -> None:
-    """Look at what verdicts on sequences of digits rest on; other runs have nothing to read.
+def _check_extra(table: pa.Table, tasks: list[Any], of: NDArray[np.integer[Any]]) -> None:
+    """Look whether each row has what its task reports besides, and as much of it."""
+    pairs = entries(table["extra"])
+    flattened, ends = pc.list_flatten(pairs), np.cumsum([0, *_lengths(pairs)])
+    keys, values = (pc.struct_field(flattened, part) for part in ("key", "value"))
+    pairs_of = [*zip(keys.to_pylist(), _lengths(values).tolist(), strict=True)]
+    for row, (task, records) in enumerate(zip(of.tolist(), _lengths(table["curve_step"]).tolist(), strict=True)):
+        found = pairs_of[ends[row] : ends[row + 1]]
+        if found != [*KINDS[tasks[task]["kind"]].extra_sizes(tasks[task], records).items()]:
+            raise ValueError("extra is not what the task has")
+
+
+def _check_whole(table: pa.Table, about: NDArray[np.bool_], weights: Counts) -> None:
+    """Look at what verdicts rest on, of tasks that report more than others.
 
     Args:
         table: rows of runs.
-        digits: how many digits each is about; 0 for other tasks.
-        tests: how many lengths each is tested at.
+        about: which rows are of such tasks.
         weights: how many weights each has; 0 if that is not known.
     """
     found = {name: _lengths(table[name]) for name in HEAVY if name in table.schema.names}
-    about = digits > 0
     if "curve_step" in found and (found["curve_step"][about] < 1).any():
         raise ValueError("curve_step is empty")
-    wanted = {"digit_outputs": digits, "digit_spreads": digits}
-    if "curve_step" in found:
-        wanted |= {"curve_training": found["curve_step"], "curve_lengths": found["curve_step"] * tests}
-    for name in READING:
-        if name in found and not np.array_equal(found[name], np.where(about, wanted[name], -1)):
-            raise ValueError(f"{name} is not as long as the task has it")
     for name in ("best_weights", "end_weights"):
         if name in found and (found[name] != np.where(weights > 0, weights, found[name].clip(0)))[about].any():
             raise ValueError(f"{name} is not as long as the network has it")

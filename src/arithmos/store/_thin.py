@@ -6,31 +6,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ._schema import HEAVY, KEY, judged
+from ._schema import HEAVY, KEY, PREFIXES, entries, frame_of, judged
 
 KEPT = 2
 """Runs of a spec that keep their weights, of the solved ones and of the others: those with the lowest seeds."""
 POINTS = 60
 """Records that are left of a learning curve."""
 
-_CRITERIA = ("released", "corrected")
-
 
 def thin(table: pa.Table, there: pa.Table, keep: int) -> pa.Table:
     """The same runs, exactly judged, with weights and thinned curves for `keep` solved and `keep` other runs per spec.
 
-    Runs on sequences of digits stay whole: verdicts rest on what their curves say of each length and on what their
-    cells, of a few weights, make of the digits.
+    Runs whose task reports more stay whole: verdicts rest on their curves and weights too.
 
     Args:
         table: rows of runs, one per run.
         there: rows of the small store, whose weights and curves stay.
-        keep: how many; by each of the two criteria, so that there can be a few more.
+        keep: how many; by each of the thresholds, so that there can be a few more.
     """
     table = judged(table)
     kept = _kept(table, there, keep)
-    digits = pc.equal(table["task"], "digits").to_numpy()
-    steps, whole = _where(kept & ~digits, table["curve_step"]).to_pandas(), kept | digits
+    extra = pc.list_value_length(entries(table["extra"])).to_numpy() > 0
+    steps, whole = _where(kept & ~extra, table["curve_step"]).to_pandas(), kept | extra
     for name in HEAVY:
         column = _where(whole, table[name])
         if not name.endswith("_weights"):
@@ -47,13 +44,12 @@ def _where(rows: NDArray[np.bool_], column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _kept(table: pa.Table, there: pa.Table, keep: int) -> NDArray[np.bool_]:
     """Which of the runs that still have weights keep them; those that have them in the small store come first."""
-    thresholds = [f"threshold_{criterion}" for criterion in _CRITERIA]
-    columns, both = [*KEY, "best_test", *thresholds], {"there": there, "new": table}
-    frames = {name: rows.select(columns).to_pandas()[_valid(rows)] for name, rows in both.items()}
+    columns, both = [*KEY, "best_test", "thresholds"], {"there": there, "new": table}
+    frames = {name: frame_of(rows.select(columns))[_valid(rows)] for name, rows in both.items()}
     frame: pd.DataFrame = pd.concat(frames, names=["store", "row"]).reset_index()
     frame = frame.sort_values(["store", "seed"], ascending=[False, True]).drop_duplicates(list(KEY))
     kept = np.zeros(len(table), bool)
-    for threshold in thresholds:
+    for threshold in frame.columns[frame.columns.str.startswith(PREFIXES["thresholds"])]:
         solved = (frame["best_test"] < frame[threshold]).rename("solved")
         chosen = frame.groupby(["spec_id", "engine", solved]).head(keep)
         kept[chosen.loc[chosen["store"] == "new", "row"]] = True

@@ -11,6 +11,7 @@ from .arithmetic import symbol as symbol
 from .digits import DigitSequences as DigitSequences
 from .rows import Rows as Rows
 from .task import Observations as Observations
+from .task import ReferenceRule as ReferenceRule
 from .task import Table as Table
 from .task import Task as Task
 from .task import Uniform as Uniform

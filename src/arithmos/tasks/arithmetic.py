@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from .. import _checks, philox
 from .._keys import NUMBER, PAIRS, TEXT, WHOLE, Key
 from .._keys import fields as keys
-from .task import Columns, Uniform, values
+from .task import Columns, ReferenceRule, Uniform, values
 from .task import Operation as Operation
 from .task import Range as Range
 from .task import Subset as Subset
+from .threshold import CHUNK, known, threshold
 
 Floats = NDArray[np.floating[Any]]
 
@@ -197,6 +198,11 @@ class Arithmetic:
         return found | {name: plain[name] for name in ("subset_count", "subset_ratio", "overlap_ratio")}
 
     @staticmethod
+    def extra_sizes(plain: Mapping[str, Any], records: int) -> dict[str, int]:
+        """Return how many numbers a run of so many records reports besides, by name: none."""
+        return {}
+
+    @staticmethod
     def words(plain: Mapping[str, Any]) -> str:
         """Return a plain form of any version in a few words."""
         return f"{symbol(plain['operation'])}, {plain['input_size']} inputs"
@@ -247,15 +253,30 @@ class Arithmetic:
 
     def memory(self, batch_size: int, records: int) -> dict[str, int]:
         """Return the bytes of the simulation of a threshold; the validation and test sets are smaller."""
-        from .threshold import CHUNK
-
         return {"input_size": 8 * CHUNK * self.input_size}
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """Names of the thresholds."""
+        return tuple(known()["longer"])
+
+    def thresholds(self) -> dict[str, float]:
+        """Return the test errors below which a run is solved, by name; those of a new task take a while to find."""
+        return {name: threshold(self, longer).value for name, longer in known()["longer"].items()}
+
+    def references(self) -> dict[str, ReferenceRule]:
+        """Return how thresholds are made of reference runs: none is."""
+        return {}
+
+    def combine(self, sums: list[Floats]) -> Floats:
+        """Return the operation on the sums over the subsets."""
+        return OPERATIONS[self.operation][1](sums)
 
     def target(self, x: Floats, seed: int) -> NDArray[np.float32]:
         """Targets `[rows, 1]` of inputs `[rows, input_size]`, summed in float64."""
         sums = [x[:, start:stop].sum(axis=1, dtype=np.float64) for start, stop in self.subsets(seed)]
         with np.errstate(invalid="ignore", divide="ignore"):
-            return OPERATIONS[self.operation][1](sums).astype(np.float32)[:, None]
+            return self.combine(sums).astype(np.float32)[:, None]
 
     def batch(self, seed: int, step: int, size: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Inputs and targets of one training iteration."""

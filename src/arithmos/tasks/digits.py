@@ -20,7 +20,8 @@ from .._keys import FLAG, NUMBER, TEXT, WHOLE, WHOLES, Key
 from .._keys import fields as keys
 from ..data import MNIST_DIGEST, Digits, mnist
 from .arithmetic import symbol
-from .task import Columns, values
+from .task import Columns, ReferenceRule, values
+from .threshold import reference_rules
 
 Images = NDArray[np.uint8]
 Indices = NDArray[np.int64]
@@ -28,6 +29,11 @@ Part = Literal["training", "validation", "test"]
 
 ORDERS: dict[Part, int] = {"training": 62379872, "validation": 47430696, "test": 88253339}
 """Seeds of the orders in which runs are evaluated, the same for all of them, as in the published runs."""
+
+EXTRA = ("curve_training", "curve_lengths", "digit_outputs", "digit_spreads")
+"""What a run reports besides: errors on the training images at the records of its curve, and test errors, record by
+record, of each test length; mean and standard deviation of what is read off the test images of each digit at the best
+record."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +185,13 @@ class DigitSequences:
         return {"images": plain["data"], **{name: plain[name] for name in names}}
 
     @staticmethod
+    def extra_sizes(plain: Mapping[str, Any], records: int) -> dict[str, int]:
+        """Return how many numbers a run of so many records reports besides, by name."""
+        digits = len(plain["digits"])
+        sizes = (records, records * len(plain["test_lengths"]), digits, digits)
+        return dict(zip(EXTRA, sizes, strict=True))
+
+    @staticmethod
     def words(plain: Mapping[str, Any]) -> str:
         """Return a plain form of any version in a few words."""
         return f"{symbol(plain['operation'])} of {plain['length']} digits"
@@ -197,6 +210,19 @@ class DigitSequences:
     def images_per_observation(self) -> int:
         """One image per step."""
         return self.length
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """Names of the thresholds."""
+        return tuple(self.references())
+
+    def thresholds(self) -> dict[str, float]:
+        """Return the thresholds that are known before there are runs: none is."""
+        return {}
+
+    def references(self) -> dict[str, ReferenceRule]:
+        """Return how thresholds, one for each test length, are made of reference runs, by name."""
+        return reference_rules(self.operation)
 
     @property
     def sequences(self) -> int:

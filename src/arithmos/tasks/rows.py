@@ -18,7 +18,7 @@ from .. import _checks, philox
 from .._keys import NUMBER, PATH, REQUIRED, WHOLE, Key, at
 from .read import EXACT as EXACT
 from .read import read_numbers
-from .task import Columns, Table, values
+from .task import Columns, ReferenceRule, Table, values
 
 _PLAIN = ("digest", "input_size", "output_size", "validation_share", "test_share", "threshold")
 
@@ -174,6 +174,11 @@ class Rows:
         return {"rows": plain["digest"]}
 
     @staticmethod
+    def extra_sizes(plain: Mapping[str, Any], records: int) -> dict[str, int]:
+        """Return how many numbers a run of so many records reports besides, by name: none."""
+        return {}
+
+    @staticmethod
     def words(plain: Mapping[str, Any]) -> str:
         """Return a plain form of any version in a few words."""
         return f"rows of data, {plain['input_size']} inputs"
@@ -187,6 +192,19 @@ class Rows:
     def output_size(self) -> int:
         """Columns of the targets."""
         return int(self.training()[1].shape[1])
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """Names of the thresholds."""
+        return tuple(self.thresholds())
+
+    def thresholds(self) -> dict[str, float]:
+        """Return the test error below which a run is solved, by name, if there is one."""
+        return {} if self.threshold is None else {"threshold": self.threshold}
+
+    def references(self) -> dict[str, ReferenceRule]:
+        """Return how thresholds are made of reference runs: none is."""
+        return {}
 
     def training(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The rows from which batches are drawn."""

@@ -55,6 +55,19 @@ class Table:
     targets: Floats
 
 
+@dataclass(frozen=True)
+class ReferenceRule:
+    """How a threshold is made of reference runs.
+
+    Args:
+        freedom: degrees of freedom of t; None for one less than there are runs.
+        seeds: the runs that count; None for all.
+    """
+
+    freedom: int | None = None
+    seeds: tuple[int, ...] | None = None
+
+
 class Task(Protocol):
     """What a network is asked to learn.
 
@@ -89,6 +102,16 @@ class Task(Protocol):
     @property
     def images_per_observation(self) -> int:
         """Images that a network reads for one observation, which decide what a run costs; 0 for numbers."""
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """Names of the thresholds below which the test error of a solved run is; the first is the default."""
+
+    def thresholds(self) -> dict[str, float]:
+        """Return the thresholds by name; those that are made of reference runs are left out."""
+
+    def references(self) -> dict[str, ReferenceRule]:
+        """Return how thresholds, one for each test length, are made of reference runs, by name; empty if none is."""
 
     def plain(self) -> dict[str, Any]:
         """Return the task as values that JSON can hold."""
@@ -130,6 +153,10 @@ class Task(Protocol):
         Raises:
             LookupError, TypeError, ValueError: it is not the plain form of a task.
         """
+
+    @staticmethod
+    def extra_sizes(plain: Mapping[str, Any], records: int) -> dict[str, int]:
+        """Return what a run of so many records reports besides: how many numbers, by name."""
 
     @staticmethod
     def words(plain: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ from arithmos.store import Store
 from arithmos.tasks import TEN_PARAMETERS
 
 EVEN = Clock(pd.DataFrame({"spec_id": [], "engine": [], "gpu": [], "elapsed_s": []}), (), threads=1)
-RESULTS = ["engine", "best_step", "best_validation", "best_test", "solved_at_released", "best_weights", "end_weights"]
+RESULTS = ["engine", "best_step", "best_validation", "best_test", "solved_at", "best_weights", "end_weights"]
 
 
 class Fake:

@@ -113,8 +113,8 @@ def test_verdicts_of_a_run_that_solves_its_task(alone):
     best = np.argmin(solved.curve.validation[1:]) + 1
     assert solved.best_step == solved.curve.step[best]
     assert (solved.best_validation, solved.best_test) == (solved.curve.validation[best], solved.curve.test[best])
-    below = np.flatnonzero(solved.curve.test < solved.threshold_corrected)
-    assert solved.solved_at_corrected == (solved.curve.step[below[0]] if len(below) else NEVER)
+    below = np.flatnonzero(solved.curve.test < solved.thresholds["corrected"])
+    assert solved.solved_at["corrected"] == (solved.curve.step[below[0]] if len(below) else NEVER)
     assert (solved.end_validation, solved.end_test) == (solved.curve.validation[-1], solved.curve.test[-1])
     assert np.isnan(solved.best_gate)
     assert 0 < alone[GATED.id, 0].best_gate < 1

@@ -175,12 +175,12 @@ def test_runs_of_all_models_come_to_their_end_together():
         task = run.spec.task
         assert (run.records, run.ended_early, run.engine) == (3, False, "torch")
         assert run.curve.step.tolist() == [0, run.spec.evaluate_every, 2 * run.spec.evaluate_every]
-        assert run.reading.lengths.shape == (3, 3)
-        np.testing.assert_array_equal(run.curve.test, run.reading.lengths[:, 1])
+        assert run.extra["curve_lengths"].shape == (9,)
+        np.testing.assert_array_equal(run.curve.test, run.extra["curve_lengths"][1::3])
         best = int(np.argmin(run.curve.validation))
         assert run.best_step == best * run.spec.evaluate_every
         assert run.best_validation == run.curve.validation[best]
-        assert run.reading.outputs.shape == run.reading.spreads.shape == (len(task.digits),)
+        assert run.extra["digit_outputs"].shape == run.extra["digit_spreads"].shape == (len(task.digits),)
         assert len(run.best_weights) == {"NALU": 4, "LSTM": 16, "ReferenceMul": 0}.get(run.spec.model.name, 2)
     alone = next(digits.run([Job(specs[1], (1,))], Control(), CPU))
     beside = next(run for run in made if (run.spec.id, run.seed) == (alone.spec.id, 1))
@@ -206,9 +206,9 @@ def test_a_run_that_was_cut_goes_on_with_the_same_bits(monkeypatch):
     assert jobs[0].spec.evaluate_every < steps.pop() < jobs[0].spec.iterations
     for before, after in zip(whole, made, strict=True):
         np.testing.assert_array_equal(before.curve.validation, after.curve.validation)
-        np.testing.assert_array_equal(before.reading.lengths, after.reading.lengths)
+        np.testing.assert_array_equal(before.extra["curve_lengths"], after.extra["curve_lengths"])
         np.testing.assert_array_equal(before.end_weights, after.end_weights)
-        np.testing.assert_array_equal(before.reading.outputs, after.reading.outputs)
+        np.testing.assert_array_equal(before.extra["digit_outputs"], after.extra["digit_outputs"])
 
 
 def test_what_was_begun_goes_first(monkeypatch):
@@ -300,7 +300,7 @@ def test_a_stack_whose_runs_have_all_met_nan_ends():
     [run] = stack.train()
     assert (run.records, run.ended_early, stack.step) == (0, True, 0)
     assert np.isnan(run.best_validation)
-    assert run.reading.lengths.shape == (0, 3)
+    assert run.extra["curve_lengths"].shape == (0,)
 
 
 def test_other_tasks_are_refused():

@@ -33,7 +33,7 @@ def test_sequences_of_digits_from_nothing_to_figure(tmp_path, monkeypatch):
     ]
     outcome = bench.run(parts, store=store)
     assert (outcome.left, outcome.runs, outcome.finished) == (0, 32, 32)
-    runs = store.load(columns=["task", "curve_lengths", "digit_outputs"])
+    runs = store.load(columns=["task", "extra"])
     assert set(runs["task"]) == {"digits"}
     assert all(len(row) == 3 * 3 for row in runs["curve_lengths"])
     assert all(np.isfinite(row).all() for row in runs["digit_outputs"])

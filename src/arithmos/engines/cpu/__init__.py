@@ -32,8 +32,8 @@ class CpuEngine:
         >>> from arithmos.tasks import TEN_PARAMETERS
         >>> spec = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=20_000)
         >>> [run] = CpuEngine().run([Job(spec, (2,))])
-        >>> run.records, run.solved_at_corrected
-        (21, 14000)
+        >>> run.records, *run.solved_at.values()
+        (21, 14000, 14000)
     """
 
     name = "cpu"

@@ -109,7 +109,7 @@ def observe(
         best[0], best[1], best[2], best[3] = validation, test, sparsity, gate
         for i in range(best_parameters.size):
             best_parameters[i] = p[i]
-    for k in range(2):
+    for k in range(thresholds.size):
         if test < thresholds[k] and solved_at[k] == NEVER:
             solved_at[k] = step
     last[0], last[1], last[2] = validation, test, sparsity

@@ -1,6 +1,7 @@
 """The memory of a run: what its kernel is given, by name."""
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -67,9 +68,7 @@ def make_scratch(program: Program, task: Observations, p: Floats) -> Arrays:
     return arrays
 
 
-def make_setting(
-    spec: Spec, seed: int, thresholds: tuple[float, float], kept: NDArray[np.int64]
-) -> tuple[Setting, Arrays]:
+def make_setting(spec: Spec, seed: int, thresholds: Sequence[float], kept: NDArray[np.int64]) -> tuple[Setting, Arrays]:
     """The numbers and arrays that stay the same for a run."""
     task, adam, schedule = spec.observations, spec.optimizer, spec.model.schedule
     draws = task.draws(seed)

@@ -43,7 +43,7 @@ class RunState:
         if (state := control.resume(spec, seed)) is not None:
             self._restore(state)
         kept = curve_records(spec, control.all_records)
-        self.setting, fixed = make_setting(spec, seed, self.judge.thresholds, kept)
+        self.setting, fixed = make_setting(spec, seed, [*self.judge.thresholds.values()], kept)
         self.arrays = self._arrays(fixed)
         self._table = self.kernel.table(self.arrays)
         self._seconds_a_step = 1e-3

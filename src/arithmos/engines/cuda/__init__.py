@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..._platform import cores
 from ...spec import Spec
 from ...tasks import Task
-from ..contract import NO_CONTROL, Control, Failed, Job, Run, State, thresholds
+from ..contract import NO_CONTROL, Control, Failed, Job, Run, State
 from ..probe import unfit
 from ..resume import guarded
 from .device import Device, Gpu, Kernel, Memory
@@ -101,13 +101,13 @@ class _Schedule:
         self._shared: WeakValueDictionary[object, Memory] = WeakValueDictionary()
         self.waiting = sorted((self._waiting(job) for job in jobs if job.seeds), key=lambda group: -group.work)
         self._codes: dict[str, Future[bytes]] = {}
-        self._thresholds: dict[Task, Future[tuple[float, float]]] = {}
+        self._thresholds: dict[Task, Future[dict[str, float]]] = {}
         for group in self.waiting:
             plan, spec = group.plan, group.spec
             if plan.source not in self._codes:
                 self._codes[plan.source] = pool.submit(self.device.compile, plan)
             if spec.task not in self._thresholds:
-                self._thresholds[spec.task] = pool.submit(thresholds, spec)
+                self._thresholds[spec.task] = pool.submit(spec.task.thresholds)
 
     def _waiting(self, job: Job) -> _Waiting:
         states = {seed: self.control.resume(job.spec, seed) for seed in job.seeds}

@@ -18,8 +18,9 @@ Array = NDArray[Any]
 _POINTERS = (
     "seeds", "subsets", "sets", "validation", "test", "validation_t", "test_t", "rows", "rows_t", "adam",
     "curve_records", "parameters", "first", "second", "best", "curve", "errors", "counts",
+    "thresholds",
 )  # fmt: skip
-_WORDS = ("every", "validation_rows", "test_rows", "row_count", "adam_steps", "curve_length")
+_WORDS = ("every", "validation_rows", "test_rows", "row_count", "adam_steps", "curve_length", "threshold_count")
 _FLOATS = ("gain1", "beta2", "gain2", "epsilon", "strength", "ramp_offset", "ramp_slope")
 
 
@@ -28,7 +29,6 @@ class Settings(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_uint64) for name in _POINTERS),
-        *((name, ctypes.c_double) for name in ("released", "corrected")),
         *((name, ctypes.c_int64) for name in ("iterations", "ramp_start")),
         *((name, ctypes.c_uint32) for name in _WORDS),
         ("operation", ctypes.c_int32),

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from ...spec import Adam, Spec
 from ...tasks import OPERATIONS, Observations, Table, Uniform
-from ..contract import NEVER, Control, Floats, Run, State, curve_records, thresholds
+from ..contract import NEVER, Control, Floats, Run, State, curve_records
 from ..judge import Judge
 from ..states import ARRAYS, initial, judged, state_of
 from .device import Device, Kernel, Memory, Settings
 from .plan import Plan, range_constants, range_kind
 
 RUNNING, FINISHED, MET_NAN = range(3)
-STEP, RECORDS, BEST_STEP, SOLVED_RELEASED, SOLVED_CORRECTED, CURVE, ENDED = range(7)
-_COUNTS, _ERRORS = 7, 7
+STEP, RECORDS, BEST_STEP, CURVE, ENDED, SOLVED = range(6)
+_ERRORS = 7
 
 
 class Group:
@@ -57,8 +57,9 @@ class Group:
         first, second, best = (np.zeros((runs, size), np.float32) for _ in range(3))
         curve = np.full((runs, len(kept), 3), np.nan, np.float32)
         errors = np.full((runs, _ERRORS), np.nan, np.float32)
-        counts = np.zeros((runs, _COUNTS), np.int64)
-        counts[:, [SOLVED_RELEASED, SOLVED_CORRECTED]] = NEVER
+        thresholds = np.array([*spec.task.thresholds().values()])
+        counts = np.zeros((runs, SOLVED + thresholds.size), np.int64)
+        counts[:, SOLVED:] = NEVER
         self.elapsed_s = np.zeros(runs)
         for run, state in enumerate(states.values()):
             if state is not None:
@@ -66,7 +67,7 @@ class Group:
                 curve[run], errors[run, :4], errors[run, 4:] = (state[f"judge.{n}"] for n in ("curve", "best", "last"))
                 records = int(state["judge.records"])
                 counts[run, :3] = int(state["step"][0]), records, int(state["judge.best_step"])
-                counts[run, 3:5] = state["judge.solved_at"]
+                counts[run, SOLVED:] = state["judge.solved_at"]
                 counts[run, CURVE] = np.searchsorted(kept, records)
                 self.elapsed_s[run] = float(state["elapsed_s"][0])
         self.counts = counts
@@ -81,6 +82,7 @@ class Group:
             "curve": curve, "errors": errors, "counts": counts,
         }  # fmt: skip
         own = {name: device.upload(array) for name, array in self._arrays.items()}
+        own["thresholds"] = device.upload(thresholds)
         own["seeds"] = device.upload(np.array(self.seeds, np.uint32))
         own["curve_records"] = device.upload(kept.astype(np.int32))
         own["adam"] = shared((spec.optimizer, spec.iterations), lambda: _adam(spec.optimizer, spec.iterations))
@@ -168,7 +170,7 @@ class Group:
             "best": errors[:4],
             "best_parameters": rows["best"],
             "last": errors[4:],
-            "solved_at": counts[SOLVED_RELEASED : SOLVED_CORRECTED + 1],
+            "solved_at": counts[SOLVED:],
             "curve": rows["curve"],
         }
         arrays = dict(zip(ARRAYS, (rows["parameters"], rows["first"], rows["second"]), strict=True))
@@ -243,7 +245,6 @@ def _columns(x: Floats) -> Floats:
 
 def _settings(spec: Spec, addresses: dict[str, int], curve_length: int) -> Settings:
     adam, schedule = spec.optimizer, spec.model.schedule
-    released, corrected = thresholds(spec)
     # A ramp without length is a step: one before its start it is 0, at its start 1.
     start, slope = (
         (schedule.start, 1 / (schedule.end - schedule.start))
@@ -253,13 +254,12 @@ def _settings(spec: Spec, addresses: dict[str, int], curve_length: int) -> Setti
     return Settings(
         **addresses,
         **_task_settings(spec),
-        released=released,
-        corrected=corrected,
         iterations=spec.iterations,
         ramp_start=math.floor(start),
         every=spec.evaluate_every,
         adam_steps=_adam_steps(adam, spec.iterations),
         curve_length=curve_length,
+        threshold_count=len(spec.task.criteria),
         gain1=1 - adam.beta1,
         beta2=adam.beta2,
         gain2=1 - adam.beta2,

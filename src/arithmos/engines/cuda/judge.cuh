@@ -48,7 +48,7 @@ __device__ __noinline__ bool record(const Settings& c, int slot, u32 t, const fl
     const float sparsity = (float)block_max(largest, scratch);
 
     float* errors = c.errors + (i64)slot * ERRORS;
-    i64* counts = c.counts + (i64)slot * COUNTS;
+    i64* counts = c.counts + (i64)slot * (SOLVED + c.threshold_count);
     // The record of t = 0 stands only until there is another; NaN, which is also the start, until anything comes.
     const float best = errors[BEST_VALIDATION];
     const bool improved = best != best || validation < best || (counts[BEST_STEP] == 0 && validation == validation);
@@ -64,8 +64,9 @@ __device__ __noinline__ bool record(const Settings& c, int slot, u32 t, const fl
             errors[BEST_TEST] = test;
             errors[BEST_SPARSITY] = sparsity;
         }
-        if (counts[SOLVED_RELEASED] < 0 && (double)test < c.released) counts[SOLVED_RELEASED] = t;
-        if (counts[SOLVED_CORRECTED] < 0 && (double)test < c.corrected) counts[SOLVED_CORRECTED] = t;
+        for (u32 k = 0; k < c.threshold_count; ++k) {
+            if (counts[SOLVED + k] < 0 && (double)test < c.thresholds[k]) counts[SOLVED + k] = t;
+        }
         const i64 kept = counts[CURVE];
         if (kept < c.curve_length && c.curve_records[kept] == index) {
             float* point = c.curve + ((i64)slot * c.curve_length + kept) * 3;

@@ -303,7 +303,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     extern __shared__ float4 memory[];
     const Shared s = share(reinterpret_cast<float*>(memory));
     const int slot = slots[blockIdx.x];
-    i64* counts = c.counts + (i64)slot * COUNTS;
+    i64* counts = c.counts + (i64)slot * (SOLVED + c.threshold_count);
     const i64 home = (i64)slot * PARAMETERS;
     if (counts[ENDED] != RUNNING) return;
 

@@ -13,7 +13,8 @@ enum { MUL, DIV, ADD, SUB, ROOT, SQUARED };
 enum { UNIT, SHIFTED, SCALED, TWO_PARTS, ROWS };
 
 // Counts and errors of a run, as the host reads them.
-enum { STEP, RECORDS, BEST_STEP, SOLVED_RELEASED, SOLVED_CORRECTED, CURVE, ENDED, COUNTS };
+// SOLVED is the first of as many as there are thresholds.
+enum { STEP, RECORDS, BEST_STEP, CURVE, ENDED, SOLVED };
 enum { BEST_VALIDATION, BEST_TEST, BEST_SPARSITY, BEST_GATE, END_VALIDATION, END_TEST, END_SPARSITY, ERRORS };
 enum { RUNNING, FINISHED, MET_NAN };
 
@@ -36,10 +37,10 @@ struct Settings {
     float* best;                // [slot, p]
     float* curve;               // [slot, curve, 3]
     float* errors;              // [slot, ERRORS]
-    i64* counts;                // [slot, COUNTS]
-    double released, corrected;
+    i64* counts;                // [slot, SOLVED + threshold_count]
+    const double* thresholds;   // [threshold]
     i64 iterations, ramp_start;
-    u32 every, validation_rows, test_rows, row_count, adam_steps, curve_length;
+    u32 every, validation_rows, test_rows, row_count, adam_steps, curve_length, threshold_count;
     int operation;
     float gain1, beta2, gain2, epsilon;
     float strength, ramp_offset, ramp_slope;

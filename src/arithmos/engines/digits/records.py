@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from ...spec import Spec
 from ...tasks import DigitSequences
-from ..contract import NEVER, Curve, Floats, Reading, Run, State, effective
+from ...tasks.digits import EXTRA
+from ..contract import Curve, Floats, Run, State, effective
 
 
 class Records:
@@ -71,8 +72,7 @@ class Records:
             spec=spec,
             seed=seed,
             engine=engine,
-            threshold_released=float("nan"),
-            threshold_corrected=float("nan"),
+            thresholds={},
             records=records,
             ended_early=bool(self.ended[run]),
             best_step=max(best, 0) * spec.evaluate_every,
@@ -80,8 +80,7 @@ class Records:
             best_test=at(test, best),
             best_sparsity=at(sparsity, best),
             best_gate=float("nan"),
-            solved_at_released=NEVER,
-            solved_at_corrected=NEVER,
+            solved_at={},
             end_validation=at(validation, -1),
             end_test=at(test, -1),
             end_sparsity=at(sparsity, -1),
@@ -89,7 +88,7 @@ class Records:
             end_weights=effective(spec.parts, spec.sizes, cell),
             curve=Curve(steps, validation, test, sparsity),
             elapsed_s=elapsed_s,
-            reading=Reading(lengths, training, *self.outputs[run].copy()),
+            extra=dict(zip(EXTRA, (training, lengths.ravel(), *self.outputs[run].copy()), strict=True)),
         )
 
     _STATE = ("records", "ended", "best", "curve", "outputs")

@@ -48,7 +48,7 @@ def others(store: Store | Snapshot, criterion: Criterion = "released") -> pd.Dat
     known = {spec.id for experiment in EXPERIMENTS.values() for spec in experiment.specs}
     store = store.snapshot()
     unknown = [spec_id for spec_id in store.specs if spec_id not in known]
-    runs = with_thresholds(store, store.load(specs=unknown, columns=[*names, *sizes, limit, "best_test"]))
+    runs = with_thresholds(store, store.load(specs=unknown, columns=[*names, *sizes, "thresholds", "best_test"]))
     runs = runs.assign(solved=runs["best_test"] < runs[limit])
     found = runs.groupby([*names, *sizes], dropna=False, sort=False, as_index=False)
     frame = found.agg(runs=("seed", "size"), solved=("solved", "sum"))

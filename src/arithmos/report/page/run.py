@@ -28,7 +28,7 @@ def spec_page(store: Store, spec_id: str) -> str:
     Raises:
         KeyError: it is neither in the store nor in the catalogue.
     """
-    runs = store.load(specs=[spec_id], columns=["spec", "threshold_released", *listing.MEASURED])
+    runs = store.load(specs=[spec_id], columns=["spec", "thresholds", *listing.MEASURED])
     known = (spec.json() for experiment in EXPERIMENTS.values() for spec in experiment.specs if spec.id == spec_id)
     spec = next(known, None) if runs.empty else runs["spec"].iloc[0]
     if spec is None:

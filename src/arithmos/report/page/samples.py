@@ -30,8 +30,8 @@ def samples(store: Store | Snapshot, criterion: Criterion = "released") -> dict[
         criterion: the thresholds that decide which runs are solved.
     """
     limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
-    store = store.snapshot([limit, solved_at, *MEASURED])
-    runs = with_thresholds(store, store.load(columns=[limit, solved_at, *MEASURED]))
+    store = store.snapshot(["thresholds", "solved_at", *MEASURED])
+    runs = with_thresholds(store, store.load(columns=["thresholds", "solved_at", *MEASURED]))
     runs = runs.assign(solved=runs["best_test"] < runs[limit])
     count = runs.groupby(["spec_id", "engine"])["seed"].transform("size")
     runs = runs.iloc[np.lexsort((runs["seed"], runs["engine"], -count, runs["spec_id"]))]
