@@ -31,7 +31,7 @@ def arithmos(*arguments):
 
 
 def test_show_says_whether_a_run_is_exact():
-    assert "its weights rounded, is the task's formula" in arithmos("show", TEN.id, 0).stdout
+    assert "the network of the best record is the task's formula" in arithmos("show", TEN.id, 0).stdout
     page = arithmos("show", TEN.id, 1, "--store", "thin").stdout
     assert "This store does not keep the weights of this run." in page
     assert "This store does not keep the learning curve of this run." in page
@@ -48,8 +48,8 @@ def test_show_formula():
     assert len(pages) == 2
     assert pages[0].splitlines() == [
         f"y = {FORMULA}",
-        "target (x1 + x2 + x3 + x4)*(x1 + x2): the network, all of its weights rounded, is that",
-        "2 numbers rounded, by 0.005 at most: layer 2, NMU, weight[0, 1] is 0.995, taken for 1",
+        "target (x1 + x2 + x3 + x4)*(x1 + x2): with all weights rounded, the network is that",
+        "2 numbers rounded, by at most 0.005: layer 2, NMU, weight[0, 1] is 0.995, rounded to 1",
     ]
     page = arithmos("show", TEN.id, 1, "--formula").stdout
     assert "not within 0.01 of an exact number: layer 2, NMU, weight[0, 1]" in page
@@ -75,7 +75,7 @@ def test_export_of_a_formula_by_one_of_two_engines():
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["show", TEN.id, "--formula"], "seed must be that of a run, got none"),
+        (["show", TEN.id, "--formula"], "seed must be given, got none"),
         (["show", TEN.id, 7, "--formula"], "runs has no run of spec"),
         (["show", TEN.id, 1, "--formula", "--store", "thin"], "thin does not keep the weights of the run of spec"),
         (["show", TEN.id, 1, "--formula", "--snap", 0.7], "0.7 is not in the range"),

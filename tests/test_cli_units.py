@@ -55,7 +55,7 @@ def test_each_unit_has_its_row_or_its_line():
     for unit in ("Dropped", "Normed", "Branching"):
         assert any(line.startswith(f"seed by seed: NAU>units.py:{unit}: it ") for line in lines)
     assert "×   NMU " in done.stdout
-    assert "Runs that met NaN and ended early: 2." in done.stdout
+    assert "Runs that ended early on NaN: 2." in done.stdout
     assert done.stdout.splitlines()[-1].partition(". ")[2] == (
         "Refused or failed: 2 of NAU>units.py:RaisesThird, 2 of NAU>units.py:Integers, 2 of NAU>units.py:Lies, "
         "2 of NAU>units.py:RaisesLate."

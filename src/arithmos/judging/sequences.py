@@ -107,5 +107,5 @@ def _intended(weights: Floats) -> float:
 
 def _note(reference: Reference | None, as_released: bool) -> str:
     if reference is None:
-        return "There are no reference runs, without which none is judged; make them by: arithmos run mnist-reference"
+        return "There are no reference runs, so no run is judged; make them with: arithmos run mnist-reference"
     return reference.note(as_released=as_released)

@@ -1,4 +1,4 @@
-"""From stored runs to what a reader sees."""
+"""Tables, charts and pages made from stored runs."""
 
 from ..papers.claims import claims as claims
 from ..papers.verdicts import verdicts as verdicts

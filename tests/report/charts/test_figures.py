@@ -120,7 +120,7 @@ def test_operations_with_places_of_their_own_have_rows_of_their_own(store):
     assert {tuple(x["scale"]["domain"]) for x in find(products, "x")} == {(1, 20)}
     assert {x["scale"]["domain"][-1] for x in find(sums, "x")} == {1000}
     texts = [mark.get("text") for mark in find(vega_lite(chart), "mark") if isinstance(mark, dict)]
-    assert texts.count("these models have none") == 2  # solved they are, and without weights
+    assert texts.count("these models lack it") == 2  # solved, but without weights
 
 
 def test_ticks_are_the_exact_ones(store):
@@ -174,7 +174,7 @@ def test_gates_are_stacked_below_the_success_rates(store):
     frame = summarize(store, GATE)
     counts = gates.gate_counts(judged(store, [GATE]), GATE)
     chart = figures.stack(figures.success(frame, GATE), figures.gates(counts, GATE))
-    assert compiled(chart)["title"]["text"] == "Which side a gate takes"
+    assert compiled(chart)["title"]["text"] == "Choice of a gate between addition and multiplication"
     assert sum(row["count"] for row in rows(chart) if row.get("source") == "ours" and "count" in row) == 4 * 6
 
 

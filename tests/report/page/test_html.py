@@ -116,7 +116,7 @@ def test_tables_have_captions_and_headers_say_of_what(store):
 def test_an_empty_store(store):
     page, parsed = of(store)
     assert "There are no runs yet" in parsed.text
-    assert "There is no run to show" in parsed.section(page, "runs")
+    assert "There are no runs to show" in parsed.section(page, "runs")
     assert "not run" in parsed.section(page, "table-1")
     assert "94%" in parsed.section(page, "table-1")
     assert parsed.json("data-runs")["experiments"] == []
@@ -206,7 +206,7 @@ def test_damaged_files_are_named(store):
     broken.write_bytes(b"no parquet")
     with pytest.warns(UserWarning, match=broken.name):
         page, parsed = of(Store(store.path))
-    assert "Damaged files, set aside: 1." in parsed.text
+    assert "Damaged files, ignored: 1." in parsed.text
     assert broken.name in parsed.section(page, "made")
 
 

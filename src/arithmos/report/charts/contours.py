@@ -1,4 +1,4 @@
-"""What a heat map with contour lines is drawn from: cells, and lines of equal value by marching squares."""
+"""Data of a heat map with contour lines: cells, and lines of equal value by marching squares."""
 
 from collections.abc import Iterator
 
@@ -10,18 +10,18 @@ from ...papers import Surface
 
 Floats = NDArray[np.float64]
 Edge = tuple[int, int, int]
-"""From the node (row, column) one step along axis 0 or 1."""
+"""Edge from the node (row, column) one step along axis 0 or 1."""
 
 FINE = 401
-"""Places along each axis among which contour lines are looked for."""
+"""Grid points along each axis for the search of contour lines."""
 TOLERANCE = 1 / 1000
-"""How far a line may be off, as a share of the plane."""
+"""Largest deviation of a thinned line, as a share of the plane."""
 APART = (1 / 7, 1 / 16)
-"""How far two tags are from each other at least, one way or the other, as a share of the plane."""
+"""Smallest distance of two labels along either axis, as a share of the plane."""
 
 
 def cells(surface: Surface) -> pd.DataFrame:
-    """The cells of a surface: `panel`, edges `x` to `x2` and `y` to `y2`, `value` as it is drawn and `full` value."""
+    """Return the cells of a surface: `panel`, edges `x` to `x2` and `y` to `y2`, clipped `value` and `full` value."""
     x, y = surface.x.places(), surface.y.places()
     grid_x, grid_y = (grid.ravel() for grid in np.meshgrid(x, y))
     half_x, half_y = surface.x.step / 2, surface.y.step / 2
@@ -36,16 +36,16 @@ def cells(surface: Surface) -> pd.DataFrame:
 
 
 def lines(surface: Surface) -> pd.DataFrame:
-    """The contour lines of a surface, a row a point: `panel`, `level`, `line` (its number), `order`, `x` and `y`.
+    """Return the contour lines of a surface, one row per point: `panel`, `level`, `line`, `order`, `x` and `y`.
 
-    `tag` marks the points at which a level is to be written, no two of them close to each other.
+    `tag` marks the points at which the level is written, no two of them close to each other.
     """
     x, y = surface.x.places(FINE), surface.y.places(FINE)
     size = np.array([x[-1] - x[0], y[-1] - y[0]])
     number, frames = 0, []
     for panel, function in surface.panels:
         z = function(x, y[:, None])
-        tags: list[Floats] = []  # so far
+        tags: list[Floats] = []  # placed so far
         for level in surface.levels:
             for line in contour(x, y, z, level):
                 tag = _tag(line / size, tags)
@@ -57,7 +57,7 @@ def lines(surface: Surface) -> pd.DataFrame:
 
 
 def _tag(line: Floats, tags: list[Floats]) -> int | None:
-    """The point of a line at which its level is written, apart from other tags; none for a short or crowded line."""
+    """Return the point of a line for its label, away from other labels; None for a short or crowded line."""
     for share in (1 / 2, 1 / 3, 2 / 3, 1 / 5, 4 / 5) if len(line) > FINE / 10 else ():
         place = int(share * len(line))
         if all((np.abs(line[place] - tag) > APART).any() for tag in tags):
@@ -67,12 +67,12 @@ def _tag(line: Floats, tags: list[Floats]) -> int | None:
 
 
 def thin(line: Floats, tolerance: float, always: int) -> NDArray[np.int64]:
-    """Numbers of the points without which a line would be further off than a tolerance (Douglas and Peucker).
+    """Return the indices of the points that keep a line within a tolerance (Douglas-Peucker).
 
     Args:
         line: [point, 2].
-        tolerance: how far a point that is left out may lie from the line.
-        always: a point to keep, besides the ends.
+        tolerance: largest distance of an omitted point from the thinned line.
+        always: index of a point to keep, besides the ends.
     """
     keep = {0, always, len(line) - 1}
     stretches = [(0, always), (always, len(line) - 1)]
@@ -92,13 +92,13 @@ def thin(line: Floats, tolerance: float, always: int) -> NDArray[np.int64]:
 
 
 def contour(x: Floats, y: Floats, z: Floats, level: float) -> list[Floats]:
-    """Lines along which a function has a value, by marching squares.
+    """Return the lines along which a function has a given value, by marching squares.
 
     Args:
-        x: places of the columns.
-        y: places of the rows.
+        x: positions of the columns.
+        y: positions of the rows.
         z: values of the function.
-        level: the value to look for.
+        level: the value.
 
     Shape:
         x is [column], y is [row], z is [row, column]; each line is [point, 2], closed if its ends are the same point.
@@ -130,7 +130,7 @@ def contour(x: Floats, y: Floats, z: Floats, level: float) -> list[Floats]:
 
 
 def _segments(z: Floats, level: float) -> Iterator[tuple[Edge, Edge]]:
-    """Pairs of edges of a cell that a line connects."""
+    """Yield pairs of edges of a cell that a line connects."""
     above = z > level
     corners = above[:-1, :-1].astype(int) + above[:-1, 1:] + above[1:, :-1] + above[1:, 1:]
     for row, column in zip(*(axis.tolist() for axis in np.nonzero(corners % 4)), strict=True):
@@ -148,7 +148,7 @@ def _segments(z: Floats, level: float) -> Iterator[tuple[Edge, Edge]]:
 
 
 def _walk(neighbors: dict[Edge, list[Edge]], edge: Edge) -> Iterator[Edge]:
-    """The edges along a line, each step taken away."""
+    """Yield the edges along a line, removing each step."""
     yield edge
     while neighbors[edge]:
         following = neighbors[edge].pop()

@@ -1,4 +1,4 @@
-"""Chart of what networks read off digits, and of the weights with which they go on; see `figures` for the rest."""
+"""Chart of the numbers that networks read off digits, and of the weights of their cells."""
 
 import math
 
@@ -15,10 +15,10 @@ DIGITS = [*map(str, range(10))]
 
 
 def read(frame: pd.DataFrame, experiment: Experiment) -> alt.HConcatChart:
-    """The numbers that runs read off the digits, a line a run, and below them the weights of their cells.
+    """Draw the numbers that runs read off the digits, one line per run, above the weights of their cells.
 
     Args:
-        frame: what `readings` made of the experiment.
+        frame: result of `readings` for the experiment.
         experiment: the experiment.
     """
     picked = alt.selection_point(name="model", fields=["label"], bind="legend")
@@ -26,7 +26,7 @@ def read(frame: pd.DataFrame, experiment: Experiment) -> alt.HConcatChart:
     panels = [_panel(frame[frame["unit"] == unit], unit, picked) for unit in units]
     panels[0].vconcat[0] = panels[0].vconcat[0].add_params(picked)
     chart: alt.HConcatChart = alt.hconcat(*panels, spacing=20).resolve_scale(y="independent")
-    note = "Above: the number read off the images of each digit, a line a run; dotted: the digit itself. "
+    note = "Above: the number read off the images of each digit, one line per run; dotted: the digit itself. "
     note += "Below: weights of the cell for the image and for the state."
     chart.title, chart.description = alt.Title(experiment.title, subtitle=note), experiment.title
     return styled(chart)
@@ -47,12 +47,12 @@ def _panel(frame: pd.DataFrame, unit: str, picked: alt.Parameter) -> alt.VConcat
     )
     digit = alt.X("at:O", title="Digit", scale=dict(domain=DIGITS), axis=dict(labelAngle=0))
     ticks = _ticks(frame.loc[frame["kind"] == "digit", "value"])
-    axis = dict(values=ticks, labelExpr="format(datum.value, '~s')")  # of an axis as a whole it would have one prefix
+    axis = dict(values=ticks, labelExpr="format(datum.value, '~s')")  # `format` would use one prefix throughout
     number = alt.Y("value:Q", title="Number read", scale=dict(type="symlog"), axis=axis)
     lines = base.transform_filter(alt.datum.kind == "digit").mark_line(strokeWidth=1.2, point=dict(size=14))
     right = alt.Chart(pd.DataFrame({"at": DIGITS, "value": range(10)}))
     dotted = right.mark_line(color=INK, strokeDash=[1, 3], strokeOpacity=0.7).encode(x=digit, y=number)
-    above = alt.layer(lines.encode(x=digit, y=number, detail="seed:N"), dotted)  # first what has labels to pick
+    above = alt.layer(lines.encode(x=digit, y=number, detail="seed:N"), dotted)  # first the layer with labels to pick
     below = (
         base.transform_filter(alt.datum.kind == "weight")
         .mark_point(filled=True, size=36)
@@ -67,7 +67,7 @@ def _panel(frame: pd.DataFrame, unit: str, picked: alt.Parameter) -> alt.VConcat
 
 
 def _ticks(values: pd.Series) -> list[int]:
-    """Numbers to mark on an axis for such values, fewer a decade where there are many decades on both sides of 0."""
+    """Return the ticks of an axis for these values, fewer per decade if there are many decades on both sides of 0."""
     decades = sum(math.log10(max(end, 1)) for end in (values.max(), -values.min()))
     firsts = (1,) if decades > 3 else (1, 2, 5)
     marks = [first * 10**power for power in range(8) for first in firsts]

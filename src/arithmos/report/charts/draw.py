@@ -1,4 +1,4 @@
-"""From a name to a chart, and from a chart to a file."""
+"""Draw a chart by its name, and save a chart to a file."""
 
 import io
 import json
@@ -23,7 +23,7 @@ SUFFIXES = (".html", ".svg", ".png", ".pdf", ".json")
 
 
 class _ForScripts(json.JSONEncoder):
-    """JSON that no name of a model, and no title, can end the script element of."""
+    """JSON encoder whose output cannot end a script element, whatever names and titles it holds."""
 
     def encode(self, o: Any) -> str:
         return super().encode(o).replace("<", r"\u003c")
@@ -36,14 +36,14 @@ def draw(
     criterion: Criterion = "released",
     estimator: figures.Estimator | None = None,
 ) -> Any:
-    """The figure of an experiment, or of a surface.
+    """Draw the figure of an experiment or of a surface.
 
-    An experiment with an axis has three panels, a table has its success rates, and where all models end in a gate
-    there is a histogram of it below.
+    The figure of an experiment with an axis has three panels, that of a table its success rates. If all models end in a
+    gate, a histogram of the gates follows below.
 
     Args:
-        item: what to draw, of `EXPERIMENTS` or `SURFACES`.
-        store: where the runs are; a surface needs none.
+        item: one of `EXPERIMENTS` or `SURFACES`.
+        store: the store of the runs; not needed for a surface.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
         estimator: "released" for the estimators behind the published means, "corrected" for the right ones; as the
             criterion unless told.
@@ -63,10 +63,10 @@ def draw(
 def chart_of(
     cells: Cells, frame: pd.DataFrame, experiment: Experiment, *, estimator: figures.Estimator = "released"
 ) -> Any:
-    """The figure of an experiment whose runs are judged and summarized."""
+    """Draw the figure of an experiment whose runs are judged and summarized."""
     if experiment.axis:
         parts = [part for _, part in frame.groupby("operation", sort=False)]
-        apart = len({tuple(part[experiment.axis].unique()) for part in parts}) > 1  # each has places of its own
+        apart = len({tuple(part[experiment.axis].unique()) for part in parts}) > 1  # they have different positions
         rows = [figures.sweep(part, experiment, estimator=estimator) for part in (parts if apart else [frame])]
         return figures.stack(*rows) if apart else rows[0]
     rates = figures.success(frame, experiment)
@@ -76,14 +76,14 @@ def chart_of(
 
 
 def vega_lite(chart: Any) -> dict[str, Any]:
-    """A chart as a Vega-Lite specification, its data inside, however many rows they are."""
+    """Return a chart as a Vega-Lite specification with its data inside, whatever their size."""
     with alt.data_transformers.enable("rows"):
         specification: dict[str, Any] = chart.to_dict(validate=False)  # a third of the time; `save` validates
     return specification
 
 
 def _rows(frame: Any) -> dict[str, Any]:
-    """Rows with null for NaN. Altair's own way asks every column what else it might hold, which takes as long again."""
+    """Return rows with null for NaN, in half of Altair's time: it infers a type for every column."""
     rows = frame.to_dict("records")
     return {"values": [{name: None if value != value else value for name, value in row.items()} for row in rows]}
 
@@ -92,14 +92,14 @@ alt.data_transformers.register("rows", _rows)
 
 
 def check_path(path: str | Path) -> Path:
-    """The file, whose name says how a chart is to be written."""
+    """Return the path if its suffix is a known format, or raise a ValueError."""
     if Path(path).suffix.lower() not in SUFFIXES:
         raise ValueError(f"path must end in {', '.join(SUFFIXES)}, got {str(path)!r}")
     return Path(path)
 
 
 def save(chart: Any, path: str | Path) -> Path:
-    """Write a chart to a file; its name says how.
+    """Save a chart to a file, in the format of its suffix.
 
     Args:
         chart: an Altair chart.

@@ -1,10 +1,10 @@
-"""Charts: each function takes a table and draws it. Nothing is computed here but where a mark goes.
+"""Charts of an experiment. Each function draws a table; nothing is computed but the position of marks.
 
 Scales, axes and legends are dictionaries: Altair copies a chart whenever it is put into another, and its own objects
 hold every property there is, given or not.
 
-Ours are filled marks with their 95 % intervals, published values hollow ones. All values show when pointed at, and a
-click on a model in the legend fades the others.
+Our values are filled marks with their 95 % intervals, published values are hollow. A tooltip shows the values of a
+mark, and a click on a model in the legend fades the others.
 """
 
 import itertools
@@ -30,7 +30,7 @@ Estimator = Literal["released", "corrected"]
 
 @dataclass(frozen=True)
 class Measure:
-    """What a panel shows: a column of the summary, its title, how a value is written in full and on an axis."""
+    """Measure of a panel: a column of the summary, its title, and its formats in a tooltip and on an axis."""
 
     column: str
     title: str
@@ -53,20 +53,20 @@ AXES = {
     LENGTH: "Extrapolation length",
 }
 CATEGORIES = ("interpolation", "strength")
-"""Axes whose places are evenly spaced."""
+"""Axes with evenly spaced positions."""
 DODGED = ("interpolation",)
 """Axes along which models stand side by side instead of being joined by lines."""
 
 QUARTERS = [0, 0.25, 0.5, 0.75, 1]
 COLUMNS = ["operation", "label", "source", "slot", "value", "low", "high", "runs"]
-"""What is known of a point, besides its place on the axis."""
+"""Columns kept for each point, besides its position on the axis."""
 
 
 def sweep(frame: pd.DataFrame, experiment: Experiment, *, estimator: Estimator = "released") -> alt.HConcatChart:
-    """Three panels over the axis of an experiment: success rate, solved at, sparsity error.
+    """Draw three panels over the axis of an experiment: success rate, solved at, sparsity error.
 
     Args:
-        frame: what `summarize` made of the experiment.
+        frame: result of `summarize` for the experiment.
         experiment: the experiment, which has an axis.
         estimator: "released" for the estimators behind the published means; "corrected" for the right ones, beside
             which published means of solved-at and sparsity have no place.
@@ -87,10 +87,10 @@ def sweep(frame: pd.DataFrame, experiment: Experiment, *, estimator: Estimator =
 
 
 def success(frame: pd.DataFrame, experiment: Experiment) -> alt.ConcatChart:
-    """Success rates of the models of a table, a panel an operation; a click on a mark fades the other models.
+    """Draw the success rates of a table's models, one panel per operation; a click on a mark fades the other models.
 
     Args:
-        frame: what `summarize` made of the experiment.
+        frame: result of `summarize` for the experiment.
         experiment: the experiment, which has no axis.
     """
     picked = alt.selection_point(name="model", fields=["label"])
@@ -103,7 +103,7 @@ def success(frame: pd.DataFrame, experiment: Experiment) -> alt.ConcatChart:
 
 
 def _rates(part: pd.DataFrame, frame: pd.DataFrame, picked: alt.Parameter) -> alt.LayerChart:
-    """The success rates of one operation."""
+    """Draw the success rates of one operation."""
     sources = ["ours", *(["published"] if "published_n" in part else [])]
     labels = [*part["label"]]
     y = alt.Y("label:N", sort=labels, scale=dict(domain=labels), title=None)
@@ -138,10 +138,10 @@ def _rates(part: pd.DataFrame, frame: pd.DataFrame, picked: alt.Parameter) -> al
 
 
 def gates(frame: pd.DataFrame, experiment: Experiment) -> alt.FacetChart:
-    """Where the gates of the last layer stood: which share of the runs in each bin, solved and not.
+    """Draw histograms of the last layer's gates: the share of runs in each bin, solved and not.
 
     Args:
-        frame: what `gate_counts` made of the experiment.
+        frame: result of `gate_counts` for the experiment.
         experiment: the experiment, whose models end in a gate.
     """
     x = alt.X(
@@ -180,7 +180,7 @@ def gates(frame: pd.DataFrame, experiment: Experiment) -> alt.FacetChart:
 
 
 def _crossed(frame: pd.DataFrame) -> pd.DataFrame:
-    """With an empty bin for each panel that has none: Vega would draw the next one in its place, under its heading."""
+    """Add an empty bin for each panel without one: Vega would draw the next panel in its place, under its heading."""
     panels = itertools.product(frame["operation"].unique(), frame["label"].unique())
     known = {*zip(frame["operation"], frame["label"], strict=True)}
     bin_of = {"source": "ours", "verdict": "solved", "gate": CENTERS[0], "count": 0, "share": 0.0}
@@ -189,7 +189,7 @@ def _crossed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def stack(*charts: Any) -> alt.VConcatChart:
-    """Charts of one experiment below each other, under the title of the first."""
+    """Stack charts of one experiment under the title of the first."""
     first, *others = (chart.copy() for chart in charts)
     title, description = first.title, first.description
     for chart in (first, *others):
@@ -202,14 +202,14 @@ def stack(*charts: Any) -> alt.VConcatChart:
 
 @contextmanager
 def _one_selection() -> Iterator[None]:
-    """Inside, Altair does not warn that panels have one selection together, which is what is meant."""
+    """Silence Altair's warning that panels share a selection, which is intended."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         yield
 
 
 def _points(frame: pd.DataFrame, column: str, source: str, axis: str = "") -> Iterator[Row]:
-    """A row a point, where there is one: its value, its bounds if it has some, and the runs behind it."""
+    """Yield one row per point: its value, its bounds if any, and the runs behind it."""
     prefix, place = "published_" if source == "published" else "", [axis] if axis else []
     k, n, counted = ("exact", "seen", "exact") if column == EXACT.column else (f"{prefix}k", f"{prefix}n", "solved")
     names = ["operation", "label", *place, column, f"{column}_low", f"{column}_high", k, n]
@@ -230,11 +230,11 @@ def _points(frame: pd.DataFrame, column: str, source: str, axis: str = "") -> It
 def _panel(
     points: Sequence[Row], frame: pd.DataFrame, measure: Measure, axis: str, picked: alt.Parameter
 ) -> alt.LayerChart:
-    """One measure over the axis of a figure."""
+    """Draw one measure over the axis of a figure."""
     title, dodged = AXES.get(axis, axis.replace("_", " ").capitalize()), axis in DODGED
     size: Row = {"width": 350 if dodged else 260, "height": 220, "title": panel_title(measure.title)}
     if not points:
-        why = "no runs" if measure is SUCCESS else "these models have none" if frame["k"].sum() else "no run is solved"
+        why = "no runs" if measure is SUCCESS else "these models lack it" if frame["k"].sum() else "no run is solved"
         nothing = alt.Chart(pd.DataFrame([{}])).mark_text(opacity=0.7, text=why, fontSize=13)
         return alt.LayerChart(layer=[nothing], **size)
     labels = legend(frame["label"])

@@ -1,4 +1,4 @@
-"""Fit and extrapolation, drawn: what a formula says beside what was measured, and what it leaves further out."""
+"""Chart of a fit: predicted against measured values, and residuals against distance."""
 
 import altair as alt
 
@@ -7,11 +7,11 @@ from .style import BLUE, GRAY, INK, ORANGE, styled
 
 MOST_POINTS = 2000
 LEAST_LIMIT = 0.01
-"""A residual axis that shows less than this would magnify what is no more than rounding."""
+"""Smallest range of a residual axis, so that mere rounding is not magnified."""
 
 
 def draw(fit: Fit) -> alt.VConcatChart:
-    """Two panels a target: predicted over measured values, and residuals over the distance from the middle."""
+    """Draw two panels per target: predicted over measured values, and residuals over the distance from the center."""
     frame = fit.frame()
     rows = []
     for name, part in frame.groupby("target", sort=False):
@@ -34,8 +34,8 @@ def draw(fit: Fit) -> alt.VConcatChart:
         )
         zero = alt.Chart().mark_rule(color=INK, opacity=0.4).encode(y=alt.datum(0))
         left = points.encode(
-            x=alt.X("distance:Q", title="distance from the middle, in standard deviations", scale=dict(zero=False)),
-            y=alt.Y("residual:Q", title="formula less measured, in deviations", scale=dict(domain=[-limit, limit])),
+            x=alt.X("distance:Q", title="distance from the center, in standard deviations", scale=dict(zero=False)),
+            y=alt.Y("residual:Q", title="predicted − measured, in deviations", scale=dict(domain=[-limit, limit])),
             tooltip=["distance:Q", alt.Tooltip("residual:Q", format=".1e")],
         )
         rows.append(

@@ -1,4 +1,4 @@
-"""Where gates stand at the best record of a run: how many of them in each bin, beside the published counts."""
+"""Histogram of the gates at the best records, beside the published counts."""
 
 import numpy as np
 import pandas as pd
@@ -12,20 +12,20 @@ CENTERS = [center / 24 for center in range(25)]
 
 
 def gated(experiment: Experiment) -> bool:
-    """Whether all networks of an experiment end in a gate; a user's file is not run to see that of its unit."""
+    """Return whether all networks of an experiment end in a gate; a user's file is not run to find out."""
     last = [spec.model.layers[-1] for spec in experiment.specs]
     return all(layer.file is None and isinstance(layer.parts, Gate) for layer in last)
 
 
 def gate_counts(cells: Cells, experiment: Experiment) -> pd.DataFrame:
-    """How many runs have their gate in which bin: a row for each bin of each model that has some.
+    """Count runs by the bin of their gate: one row per nonempty bin of each model.
 
-    `operation`, `model`, `label`, `source` ("ours" or "published"), `verdict` ("solved" or "not solved"), `gate`, the
-    center of the bin, `count`, and `share` of the runs. Gates are 1 for addition and 0 for multiplication.
+    Columns are `operation`, `model`, `label`, `source` ("ours" or "published"), `verdict` ("solved" or "not solved"),
+    `gate`, the center of the bin, `count`, and `share` of the runs. A gate of 1 is addition, 0 multiplication.
 
     Args:
-        cells: its runs, judged.
-        experiment: what they are of.
+        cells: its judged runs.
+        experiment: the experiment.
     """
     names = ["operation", "model", "label"]
     specs = pd.DataFrame([experiment.describe(spec, "") for spec in experiment.specs])[names]
@@ -43,7 +43,7 @@ def gate_counts(cells: Cells, experiment: Experiment) -> pd.DataFrame:
 
 
 def _published(experiment: Experiment, names: pd.DataFrame) -> pd.DataFrame:
-    """The published counts of the models that the experiment has; none where its table is not the published one."""
+    """Return the published counts of the experiment's models; none if its table is not the published one."""
     if experiment.published is None:
         return names.assign(source="", verdict="", gate=0.0, count=0)[:0]
     counts = experiment.published.gate_counts

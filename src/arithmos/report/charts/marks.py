@@ -1,4 +1,4 @@
-"""What charts share: rows for a chart to hold, layers, scales by model, fading."""
+"""Shared parts of charts: rows of data, layers, scales by model, fading."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,16 +14,16 @@ FADED = 0.06
 
 
 def legend(labels: Iterable[str]) -> Row:
-    """A legend below the chart, in as many columns as labels of this length leave room for."""
+    """Return a legend below the chart, with as many columns as labels of this length allow."""
     longest = max(map(len, labels), default=0)
     return dict(orient="bottom", columns=min(6, max(1, 110 // (longest + 4))), symbolOpacity=1)
 
 
 def layer(*charts: alt.Chart, **properties: Any) -> alt.LayerChart:
-    """Charts on top of each other.
+    """Layer charts on top of each other.
 
-    Altair copies a chart whenever it is put into another, and its own objects hold every property there is, given or
-    not. Plain dictionaries take a third of the time.
+    Altair copies a chart whenever it is put into another, and its own objects hold every property there is. Plain
+    dictionaries take a third of the time.
     """
     return alt.LayerChart(layer=[*map(_plain, charts)], **properties)
 
@@ -36,24 +36,24 @@ def _plain(chart: alt.Chart) -> alt.Chart:
 
 
 def panel_title(text: str) -> alt.Title:
-    """The title of one of several panels."""
+    """Return the title of one of several panels."""
     return alt.Title(text, fontSize=12, frame="group", offset=8)
 
 
 def color(frame: pd.DataFrame, legend: Row | None) -> alt.Color:
-    """Colors by model."""
+    """Return a color scale by model."""
     models = dict(zip(frame["label"], frame["model"], strict=True))
     scale = dict(domain=list(models), range=[look.color for look in looks([*models.values()])])
     return alt.Color("label:N", title=None, scale=scale, legend=legend)
 
 
 def shape(frame: pd.DataFrame, legend: Row | None) -> alt.Shape:
-    """Shapes by model."""
+    """Return a shape scale by model."""
     models = dict(zip(frame["label"], frame["model"], strict=True))
     scale = dict(domain=list(models), range=[look.shape for look in looks([*models.values()])])
     return alt.Shape("label:N", title=None, scale=scale, legend=legend)
 
 
 def fade(picked: alt.Parameter, opacity: float) -> alt.OpacityValue:
-    """Opacity of what is picked, where the rest fades."""
+    """Return an opacity that fades everything but the selection."""
     return alt.OpacityValue(FADED, condition={"param": picked.name, "value": opacity})

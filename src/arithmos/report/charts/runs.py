@@ -1,4 +1,4 @@
-"""Charts of single things: a surface, and a run with its learning curves and its weights."""
+"""Charts of a surface, and of single runs: learning curves and weights."""
 
 import math
 
@@ -15,11 +15,11 @@ WRITTEN = 12
 
 
 def surface(cells: pd.DataFrame, lines: pd.DataFrame, of: Surface) -> alt.HConcatChart:
-    """A function over a plane as a heat map with contour lines, a panel each.
+    """Draw a function of two variables as a heat map with contour lines, one panel each.
 
     Args:
-        cells: what `contours.cells` made of the surface.
-        lines: what `contours.lines` made of it.
+        cells: result of `contours.cells` for the surface.
+        lines: result of `contours.lines` for it.
         of: the surface.
     """
     low = cells["value"].min()
@@ -32,7 +32,7 @@ def surface(cells: pd.DataFrame, lines: pd.DataFrame, of: Surface) -> alt.HConca
         y = alt.Y("y:Q", title=of.y.label, scale=dict(nice=False, zero=False), axis=dict(tickCount=5))
         heat = (
             alt.Chart(cells[cells["panel"] == panel])
-            .mark_rect(x2Offset=0.6, y2Offset=-0.6)  # or the page shines through between the cells
+            .mark_rect(x2Offset=0.6, y2Offset=-0.6)  # leave no gaps between the cells
             .encode(
                 x=x,
                 y=y,
@@ -67,10 +67,10 @@ def surface(cells: pd.DataFrame, lines: pd.DataFrame, of: Surface) -> alt.HConca
 
 
 def learning_curves(frame: pd.DataFrame, threshold: float) -> alt.HConcatChart:
-    """Test and validation errors, and sparsity errors, of a few runs.
+    """Draw the test, validation and sparsity errors of a few runs.
 
     Args:
-        frame: a row a record: `run`, a name to know it by, `step`, `validation`, `test` and `sparsity`.
+        frame: one row per record: `run`, a name for it, `step`, `validation`, `test` and `sparsity`.
         threshold: test error below which a run is solved.
     """
     picked = alt.selection_point(name="run", fields=["run"], bind="legend")
@@ -78,7 +78,7 @@ def learning_curves(frame: pd.DataFrame, threshold: float) -> alt.HConcatChart:
         {"run": row["run"], "step": row["step"], "error": kind, "value": row[kind]}
         for row in frame.to_dict("records")
         for kind in ("test", "validation", "sparsity")
-        if row["step"] > 0 and 0 < row[kind] < math.inf  # what a logarithmic scale can show
+        if row["step"] > 0 and 0 < row[kind] < math.inf  # values that a logarithmic scale can show
     ]
     scale = dict(domain=[*dict.fromkeys(frame["run"])], range=list(PALETTE))
     base = (
@@ -117,10 +117,10 @@ def learning_curves(frame: pd.DataFrame, threshold: float) -> alt.HConcatChart:
 
 
 def weights(frame: pd.DataFrame) -> alt.VConcatChart:
-    """The weight matrices of a run, one below the other.
+    """Draw the weight matrices of a run, one below the other.
 
     Args:
-        frame: a row a weight: `array`, the name of the matrix, `output`, `input` and `weight`.
+        frame: one row per weight: `array`, the name of the matrix, `output`, `input` and `weight`.
     """
     scale = dict(scheme="blueorange", domain=[-1, 1], clamp=True)
     panels = []

@@ -1,6 +1,6 @@
-"""How charts look: a color and a shape for every model, and a frame that suits light and dark pages alike.
+"""Style of charts: a color and a shape for every model, and a frame for light and dark pages.
 
-Colors have a contrast of 3 or more to white and to near-black. Text and axes take the color of the text around them.
+Colors have a contrast of at least 3 to white and to near-black. Text and axes take the color of the text around them.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import altair as alt
 
 
 class Look(NamedTuple):
-    """How the marks of a model look."""
+    """Color and shape of a model's marks."""
 
     color: str
     shape: str
@@ -45,17 +45,17 @@ LOOKS: dict[str, Look] = {
     "NMUNoClamp": Look(GREEN, "circle"),
     "NMUNeither": Look(PURPLE, "diamond"),
 }
-"""Looks of the published models; the paper, too, draws NAU and NMU as triangles."""
+"""Styles of the published models; the paper, too, draws NAU and NMU as triangles."""
 
 SOLVED = {"solved": BLUE, "not solved": ORANGE}
-"""Colors of what became of a run."""
+"""Colors of solved and unsolved runs."""
 
 INK = "currentColor"
-"""The color of the text around a chart; black where there is none."""
+"""Color of the text around a chart; black if there is none."""
 
 
 def looks(models: Sequence[str]) -> list[Look]:
-    """A look for each model: its own, or one that none of the others has, as long as there are any."""
+    """Return a style for each model: its own, or one that no other has, as long as there are any."""
     own = [LOOKS[model] for model in models if model in LOOKS]
     free = [look for look in LOOKS.values() if look.color not in {taken.color for taken in own}] or list(LOOKS.values())
     strangers = [model for model in models if model not in LOOKS]
@@ -65,7 +65,7 @@ def looks(models: Sequence[str]) -> list[Look]:
 
 _FRAME: dict[str, Any] = {
     "background": "transparent",
-    "font": "DejaVu Sans, system-ui, sans-serif",  # the first knows every sign that a label has
+    "font": "DejaVu Sans, system-ui, sans-serif",  # the first has every glyph of the labels
     "axis": {
         "labelLimit": 0,
         **{name: INK for name in ("labelColor", "titleColor", "domainColor", "tickColor", "gridColor")},
@@ -92,6 +92,6 @@ Chart = TypeVar("Chart", bound=alt.SchemaBase)
 
 
 def styled(chart: Chart) -> Chart:
-    """The chart, which gets the frame that all of them have."""
+    """Apply the frame that all charts share."""
     chart.config = alt.Config(**_FRAME)
     return chart

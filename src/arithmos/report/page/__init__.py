@@ -1,1 +1,1 @@
-"""The HTML report, and pages of text on single specs and runs."""
+"""The HTML report, and text pages on single specs and runs."""

@@ -1,4 +1,4 @@
-"""Values inside a page: JSON that a script element can hold, its numbers no longer than a reader needs."""
+"""Values embedded in a page: JSON for script elements, with numbers no longer than needed."""
 
 import json
 import math
@@ -13,7 +13,7 @@ DIGITS = 5
 
 
 def significant(value: Any, digits: int = DIGITS) -> Any:
-    """A number to so many significant digits, whole if it can be; None if it is not finite.
+    """Round a number to some significant digits, to an integer where possible; None if it is not finite.
 
     Example:
         >>> significant(0.123456789), significant(2.0), significant(float("nan"))
@@ -27,7 +27,7 @@ def significant(value: Any, digits: int = DIGITS) -> Any:
 
 
 def shortened(value: Any) -> Any:
-    """The same value with its floats to a few digits."""
+    """Return a value with its floats rounded to a few digits."""
     if isinstance(value, dict):
         return {name: shortened(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -38,7 +38,7 @@ def shortened(value: Any) -> Any:
 
 
 def script_json(value: Any) -> Markup:
-    r"""JSON that no text within can end the script element of; what cannot be printed reads as its escape.
+    r"""Return JSON that cannot end its script element; characters that cannot be printed become escapes.
 
     Example:
         >>> print(script_json("</script>\u202e"))

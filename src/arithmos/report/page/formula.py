@@ -1,4 +1,4 @@
-"""The formula of a stored run in words: what it is, what was rounded, and what it was to be."""
+"""Text page on the formula of a stored run: the formula, the target, and the rounding."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ _SHOWN = 5
 
 
 def formula_page(store: Store, spec_id: str, seed: int | None, snap: float = SNAP) -> str:
-    """The formula of a run, of each engine that has made it, the target beside it, and how far its weights were moved.
+    """Return the formula of a run, for each engine that made it, with the target and the rounding of its weights.
 
     Raises:
         KeyError: the store has no such run.
@@ -22,7 +22,7 @@ def formula_page(store: Store, spec_id: str, seed: int | None, snap: float = SNA
     from ...export.stored import stored_networks
 
     if seed is None:
-        raise ValueError("seed must be that of a run, got none; a formula is that of one run")
+        raise ValueError("seed must be given, got none; a formula belongs to one run")
     return "\n\n".join("\n".join(_lines(network, snap)) for network in stored_networks(store, spec_id, seed))
 
 
@@ -31,12 +31,12 @@ def _lines(network: "StoredNetwork", snap: float) -> Iterator[str]:
     yield f"{found}" if len(found.outputs) > 1 else f"y = {found}"
     if network.target is not None:
         verdict = "is" if network.exact else "is not"
-        yield f"target {network.target}: the network, all of its weights rounded, {verdict} that"
+        yield f"target {network.target}: with all weights rounded, the network {verdict} that"
     if found.rounded:
         furthest = max(found.rounded, key=lambda rounding: rounding.distance)
         yield (
-            f"{len(found.rounded)} numbers rounded, by {furthest.distance:.2g} at most: "
-            f"{furthest.where} is {furthest.value:.6g}, taken for {furthest.exact}"
+            f"{len(found.rounded)} numbers rounded, by at most {furthest.distance:.2g}: "
+            f"{furthest.where} is {furthest.value:.6g}, rounded to {furthest.exact}"
         )
     if found.approximate:
         more = f", and {len(found.approximate) - _SHOWN} more" if len(found.approximate) > _SHOWN else ""

@@ -1,4 +1,4 @@
-"""The report: one HTML file that opens from disk, with every table and figure, verdicts, claims and single runs."""
+"""The report: one self-contained HTML file with every table and figure, verdicts, claims and single runs."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from ...papers.verdicts import WORDS, matrix, verdicts_of
 from ...store import Snapshot, Store
 from ..charts import runs as portraits
 from ..charts.draw import chart_of, draw, vega_lite
-from ..tables.comparison import Table, beside
+from ..tables.comparison import Table, comparison_table
 from ..tables.judges import disagreements, judges_of
 from ..tables.summary import summary_of
 from ..tables.verdicts import FINDS, finds, measure, number, words_of, written
@@ -41,7 +41,7 @@ CRITERIA = {
 _VEGA_LITE = alt.SCHEMA_VERSION.rpartition(".")[0]
 _BUNDLER = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle(*sys.argv[1:]).encode())"
 _BUNDLE = (_BUNDLER, "window.vegaEmbed = vegaEmbed;", _VEGA_LITE)
-"""Code and arguments of a program that prints Vega, Vega-Lite and what embeds them as one script."""
+"""Arguments of a Python process that prints Vega, Vega-Lite and vega-embed as one script."""
 SIGNS = {
     "agrees": "✓",
     "differs": "≠",
@@ -52,24 +52,24 @@ SIGNS = {
     "fails": "✗",
     "undecided": "…",
 }
-"""Signs that stand before the words of a verdict, so that neither color nor reading is needed to tell them apart."""
+"""Signs before the words of a verdict, so that they can be told apart without color."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A table or figure of the paper.
+    """Table or figure of the paper.
 
     Args:
-        item: the experiment, or the surface.
+        item: the experiment or surface.
         chart: its figure, as Vega-Lite.
-        caption: what its marks are.
+        caption: caption of the figure.
         labels: models that the figure can highlight.
         table: its numbers; None for a surface.
-        stored: runs that count.
-        solved: how many of them are solved, be it at one length of several.
-        notes: what the verdicts on its runs rest on.
-        verdicts: how many of its published numbers have which verdict.
-        findings: what was written about it.
+        stored: number of runs that count.
+        solved: number of them that are solved, at any length if there are several.
+        notes: notes on the thresholds behind its verdicts.
+        verdicts: number of published numbers by verdict.
+        findings: findings on it.
     """
 
     item: Experiment | Surface
@@ -91,16 +91,16 @@ def write(
     papers: Collection[Paper] | None = None,
     criterion: Criterion = "released",
 ) -> list[Path]:
-    """Write the report on a store: a page for each paper, and an index of them if there are several.
+    """Write the report on a store: one page per paper, and an index if there are several.
 
     Args:
-        path: file of the page, or of the index; pages beside it then have the key of their paper in their names.
-        store: where the runs are.
-        papers: what to report on; by default the papers of which the store has runs, or the first.
+        path: file of the page, or of the index; the pages beside it then have the key of their paper in their names.
+        store: the store of the runs.
+        papers: papers to report on; by default those with runs in the store, or the first.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
 
     Returns:
-        The files.
+        The files written.
     """
     path, store = Path(path), store if isinstance(store, Store) else Store(store)
     snapshot = _snapshot(store, criterion)
@@ -129,20 +129,20 @@ def page(store: Store, paper: Paper, *, criterion: Criterion = "released") -> st
     """Return the report on a paper: a whole HTML page that fetches nothing.
 
     Args:
-        store: where the runs are.
-        paper: what to report on.
+        store: the store of the runs.
+        paper: the paper to report on.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
     return _page(store, _snapshot(store, criterion), paper, criterion)
 
 
 def _page(store: Store, snapshot: Snapshot, paper: Paper, criterion: Criterion) -> str:
-    with start_python(*_BUNDLE) as bundle:  # which takes seconds; there is enough else to do
+    with start_python(*_BUNDLE) as bundle:  # takes seconds, meanwhile the page is made
         try:
             contents = _contents(snapshot, paper, criterion) | {"store": store.summary()}
             script = bundle.communicate()[0].decode()
         except BaseException:
-            bundle.kill()  # or it would complain that nobody listens
+            bundle.kill()  # it would fail on a closed pipe
             raise
     if bundle.returncode:
         raise RuntimeError(f"vl-convert could not bundle Vega-Lite {_VEGA_LITE}")
@@ -151,13 +151,13 @@ def _page(store: Store, snapshot: Snapshot, paper: Paper, criterion: Criterion) 
 
 
 def _contents(snapshot: Snapshot, paper: Paper, criterion: Criterion) -> dict[str, Any]:
-    """What the page shows, by the names that its template uses."""
+    """Return the values of the template, by name."""
     cells = judged(snapshot, paper.experiments, criterion)
     summaries = {experiment.name: summary_of(cells, experiment) for experiment in paper.experiments}
     verdicts = verdicts_of(cells, paper.experiments)
     claims, foreign = claims_of(cells, paper.claims), others(snapshot, criterion)
     judges = judges_of(cells, paper.experiments)
-    with debug_mode(False):  # Altair checks every value against a schema otherwise
+    with debug_mode(False):  # otherwise Altair checks every value against a schema
         sections = [_section(experiment, summaries, verdicts, cells, snapshot) for experiment in paper.experiments]
         sections += [_surface(surface) for surface in paper.surfaces]
         runs = _portraits(snapshot, criterion, sections, foreign)
@@ -188,7 +188,7 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader(__package__, "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=lambda value: printable(value) if type(value) is str else value,  # and Markup as it is
+        finalize=lambda value: printable(value) if type(value) is str else value,  # Markup stays
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -212,7 +212,7 @@ def _section(
         _vega_lite(chart),
         str(chart.title.subtitle),
         [*SIDES.values()] if reads(experiment) else [*dict.fromkeys(frame["label"])],
-        beside(frame, own, experiment),
+        comparison_table(frame, own, experiment),
         int(runs["n"]),
         int(runs["k"]),
         [*dict.fromkeys(frame["note"].dropna())] if "note" in frame else [],
@@ -226,7 +226,7 @@ def _surface(surface: Surface) -> Section:
 
 
 def _vega_lite(chart: Any) -> dict[str, Any]:
-    """The chart as Vega-Lite, without what the page says itself; marks need no labels of their own there."""
+    """Return the chart as Vega-Lite, without what the page says itself; the marks need no labels there."""
     spec = vega_lite(chart)
     for name in ("$schema", "title", "description"):
         spec.pop(name, None)
@@ -237,7 +237,7 @@ def _vega_lite(chart: Any) -> dict[str, Any]:
 def _portraits(
     store: Snapshot, criterion: Criterion, sections: Sequence[Section], foreign: pd.DataFrame
 ) -> dict[str, Any]:
-    """What the page draws single runs from: where they belong, the runs, and charts whose data are still to come."""
+    """Return the data of single runs: their cells, the runs, and charts whose data are filled in by the page."""
     specs = samples(store, criterion)
     places = [
         {
@@ -262,33 +262,33 @@ def _portraits(
 
 
 def _curves() -> dict[str, Any]:
-    """Learning curves of runs that have yet to get their names and records."""
+    """Return a chart of learning curves whose run names and records are filled in by the page."""
     frame = pd.DataFrame({"run": [f"<name of run {number}>" for number in range(2 * EACH)]})
     return _vega_lite(portraits.learning_curves(frame.assign(step=1, validation=1.0, test=1.0, sparsity=1.0), 1.0))
 
 
 def _panel(outputs: int, inputs: int) -> dict[str, Any]:
-    """A weight matrix of this size, its weights yet to come."""
+    """Return a chart of a weight matrix of this size whose weights are filled in by the page."""
     places = product(range(outputs), range(inputs))
     frame = pd.DataFrame(places, columns=["output", "input"]).assign(array="<name>", weight=0.0)
     return _vega_lite(portraits.weights(frame))
 
 
 def _told(verdicts: pd.DataFrame) -> dict[str, tuple[int, int]]:
-    """How many of the numbers that can be told apart agree, and how many these are: success rates, and all."""
+    """Count the numbers that agree among those that can be told: success rates, and all."""
     told = verdicts[verdicts["verdict"].isin(["agrees", "differs"])]
     parts = {"rates": told[told["measure"] == "success_rate"], "all": told}
     return {name: (int((part["verdict"] == "agrees").sum()), len(part)) for name, part in parts.items()}
 
 
 def _counted(frames: Iterable[pd.DataFrame]) -> int:
-    """Runs that count in some cell of the catalogue, each of them once."""
+    """Count the runs that belong to some cell of the catalogue, each once."""
     cells = pd.concat([frame[["spec_id", "n"]] for frame in frames])
     return int(cells.groupby("spec_id")["n"].max().sum())
 
 
 def _columns(frame: pd.DataFrame) -> dict[str, Any]:
-    """A table by its rows, what is not known being null."""
+    """Return a table by its rows, with null for missing values."""
     known = frame.astype(object).where(frame.notna(), None)
     return {"columns": [*map(str, known)], "rows": known.to_numpy(object).tolist()}
 

@@ -1,4 +1,4 @@
-"""How runs were made: by which engines, versions and kinds of machine; and those that are in no catalogue."""
+"""Provenance of runs: engines, versions and kinds of machine; and runs outside the catalogue."""
 
 import pandas as pd
 
@@ -11,11 +11,11 @@ from ...store import Snapshot, Store
 _MAKERS = ["engine", "gpu", "processor", "version", "python", "torch", "numpy"]
 
 COLUMNS = [*_MAKERS, "elapsed_s", "written"]
-"""Columns of a store that `made` needs."""
+"""Store columns that `made` needs."""
 
 
 def made(store: Store | Snapshot) -> pd.DataFrame:
-    """A row for each engine, version and kind of machine: its `runs`, `seeds`, `hours` and `first` and `last` day."""
+    """Return one row per engine, version and kind of machine: `runs`, `seeds`, `hours`, `first` and `last` day."""
     runs = store.load(columns=COLUMNS).fillna({"gpu": ""})
     groups = runs.groupby(_MAKERS, dropna=False, as_index=False)
     frame = groups.agg(
@@ -38,9 +38,9 @@ def catalogue(paper: Paper) -> pd.DataFrame:
 
 
 def others(store: Store | Snapshot, criterion: Criterion = "released") -> pd.DataFrame:
-    """The specs of a store that are in no experiment, a row for each and its engine: `runs`, and how many `solved`.
+    """Return the stored specs that belong to no experiment, one row per spec and engine: `runs` and `solved`.
 
-    A model is told by its `label` and `layers`; its name may be the path of a file.
+    A model is identified by its `label` and `layers`; its name may be the path of a file.
     """
     names = ["spec_id", "engine", "label", "layers", "spec"]
     sizes = ["operation", "input_size", "hidden_size", "iterations"]

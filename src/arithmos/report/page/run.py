@@ -1,4 +1,4 @@
-"""Specs and runs in words: what the verdict rests on, its learning curve, its weights."""
+"""Text pages on specs and runs: the verdict, the learning curve, the weights."""
 
 import json
 import math
@@ -23,10 +23,10 @@ Row = Mapping[str, Any]
 
 
 def spec_page(store: Store, spec_id: str) -> str:
-    """A spec and its stored runs.
+    """Return a page on a spec and its stored runs.
 
     Raises:
-        KeyError: it is neither in the store nor in the catalogue.
+        KeyError: the spec is neither in the store nor in the catalogue.
     """
     runs = store.load(specs=[spec_id], columns=["spec", "thresholds", *listing.MEASURED])
     known = (spec.json() for experiment in EXPERIMENTS.values() for spec in experiment.specs if spec.id == spec_id)
@@ -40,7 +40,7 @@ def spec_page(store: Store, spec_id: str) -> str:
 
 
 def run_page(store: Store, spec_id: str, seed: int) -> str:
-    """A run, of each engine that has made it: what the verdict rests on, its curves, its weights.
+    """Return a page on a run, for each engine that made it: the verdict, the curves, the weights.
 
     Raises:
         KeyError: the store has no such run.
@@ -82,7 +82,7 @@ def _verdict(row: Row) -> Iterator[str]:
     exact = row["exact"] if row["exact"] is not None else judge(row["spec"], [row["seed"]], [row["best_weights"]])[0]
     if exact is not None:
         verdict = "is" if exact else "is not"
-        yield f"{'exact':<10} the network of the best record, its weights rounded, {verdict} the task's formula"
+        yield f"{'exact':<10} with its weights rounded, the network of the best record {verdict} the task's formula"
     ended = ", ended early on NaN" if row["ended_early"] else ""
     gate = "" if np.isnan(row["best_gate"]) else f", gate {row['best_gate']:.3g}"
     yield (
@@ -106,7 +106,7 @@ def _curves(row: Row) -> Iterator[str]:
 
 
 def spark(values: NDArray[np.float64], width: int = _WIDTH) -> str:
-    """Values as a line of bars, on a logarithmic scale; a point where there is none to show.
+    """Return values as a line of bars on a logarithmic scale, with a dot for each that cannot be shown.
 
     Example:
         >>> spark(np.array([100.0, 10.0, 1.0, 0.0, np.nan]))
@@ -130,7 +130,7 @@ def _weights(row: Row) -> Iterator[str]:
 
 
 def _digits(row: Row, reference: Reference | None) -> Iterator[str]:
-    """What a run on sequences reads, and its errors at every length beside their thresholds."""
+    """Yield the numbers that a run reads off digits, and its errors at every length with their thresholds."""
     yield ""
     yield "Numbers read off the test images of each digit at the best record, and their standard deviations"
     for name in ("digits", "digit_outputs", "digit_spreads"):
@@ -147,9 +147,9 @@ def _digits(row: Row, reference: Reference | None) -> Iterator[str]:
 
 
 def matrices(row: Row) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """The effective weights of a stored run at its best record, by name: matrices, biases, gates.
+    """Yield the effective weights of a stored run at its best record, by name: matrices, biases, gates.
 
-    They are one array if a unit is not known here, or if there are more or fewer weights than it would have.
+    They are one array if the unit is unknown here, or if the number of weights does not fit it.
     """
     weights = np.asarray(row["best_weights"], np.float32)
     try:

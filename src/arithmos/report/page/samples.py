@@ -1,4 +1,4 @@
-"""A few runs of every spec, with their learning curves and weights, small enough to go into a page."""
+"""Sample runs of every spec, with learning curves and weights, small enough to embed in a page."""
 
 from typing import Any
 
@@ -12,21 +12,22 @@ from .embedded import significant
 from .run import matrices
 
 EACH = 2
-"""Runs of a spec that are shown of the solved ones, and of the others: those with the lowest seeds."""
+"""Solved and unsolved runs to show per spec: those with the lowest seeds."""
 _CURVES = ("validation", "test", "sparsity")
 _HEAVY = ("best_weights", "curve_step", *(f"curve_{name}" for name in _CURVES))
 MEASURED = ("best_step", "best_test", "best_sparsity", "best_gate", "ended_early")
 
 
 def samples(store: Store | Snapshot, criterion: Criterion = "released") -> dict[str, dict[str, Any]]:
-    """A few runs of every spec of a store, by its id, ready for JSON.
+    """Return a few runs of every spec of a store, by spec id, ready for JSON.
 
-    Of a spec: `spec`, its JSON; `threshold`; `arrays`, name, outputs and inputs of each weight matrix; `runs`. Of a
-    run: `seed`, `engine`, `solved`, `solved_at`, `ended_early`; `best_step`, and `test_error`, `sparsity_error`, `gate`
-    and `weights` there, these in thousandths, matrix by matrix; its curve as `step`, `validation`, `test`, `sparsity`.
+    A spec has `spec`, its JSON; `threshold`; `arrays`, the name, outputs and inputs of each weight matrix; and `runs`.
+    A run has `seed`, `engine`, `solved`, `solved_at`, `ended_early`; `best_step`, with `test_error`, `sparsity_error`,
+    `gate` and `weights` there, the last in thousandths, matrix by matrix; and its curve as `step`, `validation`,
+    `test`, `sparsity`.
 
     Args:
-        store: where the runs are.
+        store: the store of the runs.
         criterion: the thresholds that decide which runs are solved.
     """
     limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
@@ -42,7 +43,7 @@ def samples(store: Store | Snapshot, criterion: Criterion = "released") -> dict[
     found: dict[str, dict[str, Any]] = {}
     kept = heavy[
         heavy[["best_weights", "curve_step"]].notna().all(axis=1)
-    ]  # a thinned store has the weights of a few runs only
+    ]  # a thinned store keeps the weights of a few runs only
     for row in _rows(chosen.merge(kept, on=[*KEY])):
         if row["spec_id"] not in found:
             sizes = [(name, *_size(name, matrix.shape)) for name, matrix in matrices(row)]
@@ -57,7 +58,7 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _size(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
-    """Rows and columns; a bias is a column, other arrays of one axis are a row."""
+    """Return rows and columns; a bias is a column, other arrays of one axis are a row."""
     if len(shape) == 2:
         return shape[0], shape[1]
     return (shape[0], 1) if name.endswith("bias") else (1, shape[0])

@@ -1,4 +1,4 @@
-"""Claims with their verdicts as a table."""
+"""Table of claims with their verdicts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,17 +12,17 @@ Row = Mapping[str, Any]
 
 
 def render_claims(frame: pd.DataFrame, format: Format = "text") -> str:
-    """Claims with their verdicts as text, Markdown, LaTeX, HTML or JSON.
+    """Render claims with their verdicts as text, Markdown, LaTeX, HTML or JSON.
 
     Args:
-        frame: what `claims` made.
+        frame: result of `claims`.
         format: "text", "markdown", "latex", "html" or "json".
     """
     return to_json(frame) if format == "json" else claims_grid(frame).write(format)
 
 
 def claims_grid(frame: pd.DataFrame) -> Grid:
-    """Claims with their verdicts as a table, and below it what decides each and the numbers that did."""
+    """Return the table of claims with their verdicts; its notes give each criterion and the deciding numbers."""
     rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
     cells = [[Cell(row[name]) for name in ("claim", "verdict", "text", "where")] for row in rows]
     counts = [f"{sum(row['verdict'] == word for row in rows)} {word}" for word in WORDS]

@@ -1,4 +1,4 @@
-"""A table in which every number of ours stands with the published one and the verdict on it, a row a cell."""
+"""Table of an experiment: each number of ours with the published one and the verdict, one row per cell."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,12 @@ from .verdicts import finds, measure, number
 Row = Mapping[str, Any]
 
 ALWAYS = ("success_rate", "solved_at_median", "solved_at_mean", "sparsity_mean")
-"""Measures of every cell; gates are shown where they were published, and the exact judge where it has judged."""
+"""Measures of every cell; gates are shown if they were published, exact rates if they were judged."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number of ours, the published one, the verdict, what it would have found, and a note; empty where none is."""
+    """Number of ours, the published one, the verdict, the smallest difference found, and a note; any may be empty."""
 
     ours: Cell
     published: Cell | None = None
@@ -33,7 +33,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Line:
-    """A cell of an experiment: what names it, its spec, its runs, its numbers."""
+    """Cell of an experiment: its names, spec, runs and numbers."""
 
     names: tuple[str, ...]
     spec_id: str
@@ -43,13 +43,13 @@ class Line:
 
     @property
     def name(self) -> str:
-        """What names it, in a line."""
+        """The names on one line."""
         return " ".join(name for name in self.names if name)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Lines that belong together, below the names of their columns."""
+    """Groups of lines below the names of their columns."""
 
     names: tuple[str, ...]
     measures: tuple[str, ...]
@@ -57,12 +57,12 @@ class Table:
 
     @property
     def lines(self) -> list[Line]:
-        """All lines."""
+        """All lines of all groups."""
         return [line for group in self.groups for line in group]
 
     @property
     def names_of_specs(self) -> dict[str, str]:
-        """What names the cell of each spec; of one that has several, what they have in common."""
+        """Name of each spec's cell; of a spec with several cells, the part that they share."""
         names: dict[str, tuple[str, ...]] = {}
         for line in self.lines:
             other = names.get(line.spec_id, line.names)
@@ -70,12 +70,12 @@ class Table:
         return {spec: " ".join(name for name in parts if name) for spec, parts in names.items()}
 
 
-def beside(frame: pd.DataFrame, verdicts: pd.DataFrame, experiment: Experiment) -> Table:
-    """The table of an experiment.
+def comparison_table(frame: pd.DataFrame, verdicts: pd.DataFrame, experiment: Experiment) -> Table:
+    """Return the table of an experiment.
 
     Args:
-        frame: what `summarize` made of the experiment.
-        verdicts: the rows of it that `verdict.verdicts` made.
+        frame: result of `summarize` for the experiment.
+        verdicts: its rows of the result of `verdict.verdicts`.
         experiment: the experiment.
     """
     axis = experiment.axis
@@ -107,7 +107,7 @@ def _rows(frame: pd.DataFrame) -> Sequence[Row]:
 
 
 def _number(row: Row, measure: str, judged: Row | None) -> Number:
-    """A number by the estimator that the published one was made with, or, if none was published, by the criterion's."""
+    """Return a number by the estimator of the published one or, if none was published, of the criterion."""
     if judged is not None:
         cells = number(judged, "ours"), number(judged, "published")
         return Number(*cells, judged["verdict"], finds(judged), judged["note"])

@@ -1,4 +1,4 @@
-"""A table of words, and the ways to write it down: aligned text, Markdown, LaTeX with booktabs, HTML."""
+"""Tables of text and their formats: aligned text, Markdown, LaTeX with booktabs, HTML."""
 
 import html
 import json
@@ -27,20 +27,20 @@ _WORDS = {
     "½": r"$\frac{1}{2}$",
     "—": "---",
     "…": r"\ldots{}",
-    "[": "{[}",  # after the end of a row it would begin an option
+    "[": "{[}",  # after the end of a row it would start an option
 }
 _MARKDOWN = str.maketrans({"<": "&lt;", "&": "&amp;", **{character: "\\" + character for character in "\\`*_[|"}})
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A place of a table.
+    """Cell of a table.
 
     Args:
-        value: what stands there.
-        plus, minus: how far its interval reaches up and down.
-        best: the best of its group.
-        maths: it is a number or a symbol, not words.
+        value: its text.
+        plus, minus: distances of its interval's bounds, as text.
+        best: whether it is the best of its group.
+        maths: whether it is a number or a symbol, not words.
     """
 
     value: str = ""
@@ -51,19 +51,19 @@ class Cell:
 
     @property
     def plain(self) -> str:
-        """The cell in a line."""
+        """The cell as one line of text."""
         return f"{self.value} +{self.plus} −{self.minus}" if self.plus else self.value
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of words.
+    """Table of text.
 
     Args:
-        title: what it shows.
+        title: title of the table.
         header: names of its columns.
-        groups: rows that belong together.
-        notes: what a reader should know.
+        groups: groups of rows.
+        notes: notes below the table.
     """
 
     title: str
@@ -72,12 +72,12 @@ class Grid:
     notes: Sequence[str] = ()
 
     def write(self, format: Format) -> str:
-        """The table in one of `FORMATS`."""
+        """Render the table in one of `FORMATS`."""
         return FORMATS[format](self)
 
 
 def to_json(frame: pd.DataFrame) -> str:
-    """A list of rows; what is not known, or not finite, is null."""
+    """Return a frame as a JSON list of rows; missing and non-finite values become null."""
     known = frame.replace([np.inf, -np.inf], np.nan).astype(object)
     rows = known.where(known.notna(), None).to_dict("records")
     return json.dumps(rows, ensure_ascii=False, indent=1, default=_plain)
@@ -86,11 +86,11 @@ def to_json(frame: pd.DataFrame) -> str:
 def _plain(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"{value!r} has no place in JSON")
+    raise TypeError(f"{value!r} cannot be written as JSON")
 
 
 def text(grid: Grid) -> str:
-    """Aligned columns."""
+    """Render a table as aligned text."""
     cells = [[[cell.plain for cell in row] for row in group] for group in grid.groups]
     lines = [list(grid.header), *[row for group in cells for row in group]]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -105,7 +105,7 @@ def text(grid: Grid) -> str:
 
 
 def markdown(grid: Grid) -> str:
-    """A pipe table."""
+    """Render a table as a Markdown pipe table."""
 
     def escaped(value: str) -> str:
         return value.translate(_MARKDOWN)
@@ -124,7 +124,7 @@ def markdown(grid: Grid) -> str:
 
 
 def latex(grid: Grid) -> str:
-    """A tabular in the manner of booktabs."""
+    """Render a table as a LaTeX tabular with booktabs."""
 
     def cell(cell: Cell) -> str:
         if not (cell.maths and cell.value):
@@ -162,7 +162,7 @@ def _maths(value: str) -> str:
 
 
 def as_html(grid: Grid) -> str:
-    """A table element with its caption, and a paragraph of notes."""
+    """Render a table as an HTML table element with its caption and a paragraph of notes."""
 
     def cell(cell: Cell) -> str:
         value = html.escape(cell.value)
@@ -190,4 +190,4 @@ def as_html(grid: Grid) -> str:
 
 
 FORMATS: dict[str, Callable[[Grid], str]] = {"text": text, "markdown": markdown, "latex": latex, "html": as_html}
-"""How a grid is written; JSON is made of the values themselves, by `to_json`."""
+"""Renderers by format; JSON is written from the values by `to_json`."""

@@ -1,8 +1,8 @@
-"""Where the two judges disagree: runs that are solved and not exact, and runs that are exact and not solved.
+"""Disagreements of the two judges: runs that are solved but not exact, or exact but not solved.
 
-The one asks whether the test error is below a threshold, the other whether the network, its weights rounded, is the
-task's formula. A network of weights that are no integers may be as good as the formula; one that is the formula once
-rounded may have been too far from it when it was measured.
+One judge asks whether the test error is below a threshold, the other whether the network with rounded weights is the
+task's formula. A network with weights that are not integers may be as good as the formula; one that is the formula
+once rounded may have been too far from it when it was measured.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,15 +27,15 @@ COLUMNS = [
 def judges(
     store: Store, experiments: Iterable[Experiment] | None = None, *, criterion: Criterion = "released"
 ) -> pd.DataFrame:
-    """What the two judges say: a row for each experiment, operation and model, whatever the place on the axis.
+    """Return the verdicts of the two judges, one row per experiment, operation and model.
 
-    `experiment`, `operation`, `model`, `label`; `runs` that both have judged, `solved` and `exact` ones,
-    `solved_not_exact`, `exact_not_solved`, and `sparsity_median`, the median of the sparsity errors of the exact ones,
-    which says how far their weights were moved.
+    Columns are `experiment`, `operation`, `model`, `label`; `runs` that both have judged, `solved` and `exact` ones,
+    `solved_not_exact`, `exact_not_solved`, and `sparsity_median`, the median sparsity error of the exact runs, which
+    shows how far their weights were moved.
 
     Args:
-        store: where the runs are.
-        experiments: of which; all by default.
+        store: the store of the runs.
+        experiments: experiments to include; all by default.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
     chosen = list(EXPERIMENTS.values() if experiments is None else experiments)
@@ -43,7 +43,7 @@ def judges(
 
 
 def judges_of(cells: Cells, experiments: Iterable[Experiment]) -> pd.DataFrame:
-    """What `judges` makes of experiments whose runs are judged."""
+    """Return the result of `judges` for experiments whose runs are judged."""
     rows = []
     for experiment in experiments:
         groups: dict[tuple[str, str, str], list[Judged]] = {}
@@ -63,22 +63,22 @@ def _row(cells: Sequence[Judged]) -> list[Any]:
 
 
 def disagreements(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of what `judges` made in which the two disagree."""
+    """Return the rows of the result of `judges` in which the two disagree."""
     return frame[(frame["solved_not_exact"] > 0) | (frame["exact_not_solved"] > 0)]
 
 
 def render_judges(frame: pd.DataFrame, format: Format = "text") -> str:
-    """What the two judges say as text, Markdown, LaTeX, HTML or JSON.
+    """Render the verdicts of the two judges as text, Markdown, LaTeX, HTML or JSON.
 
     Args:
-        frame: what `judges` made.
+        frame: result of `judges`.
         format: "text", "markdown", "latex", "html" or "json".
     """
     return to_json(frame) if format == "json" else judges_grid(frame).write(format)
 
 
 def judges_grid(frame: pd.DataFrame) -> Grid:
-    """What the two judges say as a table, an experiment a group."""
+    """Return the verdicts of the two judges as a table, one group per experiment."""
     header = ["Experiment", "Op", "Model", "Runs", "Solved", "Exact", "Solved, not exact", "Exact, not solved"]
     groups = [
         [_line(row) for row in part.itertuples(index=False)] for _, part in frame.groupby("experiment", sort=False)
@@ -86,8 +86,9 @@ def judges_grid(frame: pd.DataFrame) -> Grid:
     both = frame[["solved_not_exact", "exact_not_solved"]].sum()
     title = f"Two judges: {both.iloc[0]} runs solved and not exact, {both.iloc[1]} exact and not solved"
     notes = [
-        "Solved: the test error of the best record is below the threshold. Exact: its network, the weights rounded, is "
-        "the task's formula. Sparsity error: the median of the exact runs, which says how far the weights were moved."
+        "Solved: the test error of the best record is below the threshold. Exact: its network, with the weights "
+        "rounded, is the task's formula. Sparsity error: the median of the exact runs, which shows how far the weights "
+        "were moved."
     ]
     return Grid(title, [*header, "Sparsity error"], groups, notes if groups else ["There are no runs to judge."])
 

@@ -1,4 +1,4 @@
-"""Lists: the catalogue of experiments, the models, the specs of an experiment, the runs of a spec."""
+"""Lists of experiments, models, specs and runs."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -59,11 +59,11 @@ RUNS: Columns = {
 }
 
 MEASURED = ["exact", "solved_at", "best_step", "best_test", "best_sparsity", "ended_early"]
-"""The columns of a store that a list of runs takes."""
+"""Store columns of a list of runs."""
 
 
 def write(frame: pd.DataFrame, title: str, columns: Columns, format: Format = "text") -> str:
-    """A list in one of the formats of a table; a column that is not described is shown as it is."""
+    """Render a list in one of the formats of a table; columns that are not described are shown as they are."""
     if format == "json":
         return to_json(frame)
     shown = [columns.get(name, (name.replace("_", " ").capitalize(), str)) for name in map(str, frame)]
@@ -72,7 +72,7 @@ def write(frame: pd.DataFrame, title: str, columns: Columns, format: Format = "t
 
 
 def models(chosen: Iterable[Model], engines: Engines) -> pd.DataFrame:
-    """Models with their layers, their regularizer, and the engines that can run them on this machine."""
+    """Return models with their layers, their regularizer, and the engines of this machine that can run them."""
     rows = []
     for model in chosen:
         schedule = model.schedule
@@ -91,7 +91,7 @@ def models(chosen: Iterable[Model], engines: Engines) -> pd.DataFrame:
 
 
 def specs(experiment: Experiment) -> pd.DataFrame:
-    """What an experiment runs."""
+    """Return the specs of an experiment."""
     return pd.DataFrame(
         {
             "spec_id": spec.id,

@@ -1,4 +1,4 @@
-"""A summary as a table in the manner of the paper: our row, and the published one below it."""
+"""Tables of results in the manner of the paper, with each published row below ours."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -23,16 +23,14 @@ _CRITERIA = {
     "the published ones are not, so compare them with criterion released.",
 }
 
-EXACT = (
-    "Exact: the network of the best record, its weights rounded, is the task's formula, however far they were moved."
-)
+EXACT = "Exact: the network of the best record is the task's formula once its weights are rounded, however far."
 
 
 def render(frame: pd.DataFrame, experiment: Experiment, format: Format = "text") -> str:
-    """A summary as text, Markdown, LaTeX (booktabs), HTML or JSON.
+    """Render a summary as text, Markdown, LaTeX (booktabs), HTML or JSON.
 
     Args:
-        frame: what `summarize` made of the experiment.
+        frame: result of `summarize` for the experiment.
         experiment: the experiment.
         format: "text", "markdown", "latex", "html" or "json".
     """
@@ -40,7 +38,7 @@ def render(frame: pd.DataFrame, experiment: Experiment, format: Format = "text")
 
 
 def grid(frame: pd.DataFrame, experiment: Experiment) -> Grid:
-    """The table of an experiment, its best values marked."""
+    """Return the table of an experiment, with its best values marked."""
     rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
     compared = "published_n" in frame
     header = ["Op", "Model", *([experiment.axis.replace("_", " ").capitalize()] if experiment.axis else [])]
@@ -56,17 +54,17 @@ def grid(frame: pd.DataFrame, experiment: Experiment) -> Grid:
     title = f"{experiment.item}: {experiment.title}" if experiment.item else experiment.title
     notes = _notes(rows, compared)
     if rows and not any(row["n"] or isinstance(row.get("note"), str) for row in rows):
-        notes.append(f"There are no runs yet; make them by: arithmos run {experiment.name}")
+        notes.append(f"There are no runs yet. Run the experiment with: arithmos run {experiment.name}")
     return Grid(title, header, groups, notes)
 
 
 def _exact(rows: Sequence[Row]) -> bool:
-    """Whether there is anything that the exact judge has seen."""
+    """Return whether the exact judge has judged any run."""
     return any(row["seen"] for row in rows)
 
 
 def _group(rows: Sequence[Row], experiment: Experiment, compared: bool, exact: bool) -> list[list[Cell]]:
-    """Rows of one operation, or of one curve: ours, each with the published one below it."""
+    """Return the rows of one operation or curve: ours, each with the published one below it."""
     kind = _KINDS[rows[0]["criterion"]]
     rates = ["success_rate", *(["exact_rate"] if exact else [])]
     ours = _measured(rows, *rates, "solved_at_median", f"solved_at_mean{kind}", f"sparsity_mean{kind}")
@@ -90,7 +88,7 @@ def _measured(rows: Sequence[Row], *names: str) -> list[tuple[Cell, ...]]:
 
 
 def _column(rows: Sequence[Row], name: str) -> list[Cell]:
-    """One measure of the rows, its best values marked: the highest rate, the lowest of the rest."""
+    """Return one measure of the rows, with its best values marked: the highest rate, the lowest of the others."""
     success = name.endswith("_rate")
     write, best = (percent, max) if success else (scientific, min)
     known = [row[name] for row in rows if not math.isnan(row[name])]
@@ -133,9 +131,9 @@ def _notes(rows: Sequence[Row], compared: bool) -> list[str]:
     if compared:
         notes.append(
             "p: Fisher's exact test of the success rates. Median agrees: the published median lies within the 99 % "
-            "interval that ours gives for it."
+            "prediction interval of our runs."
         )
     notes += dict.fromkeys(row["note"] for row in rows if isinstance(row.get("note"), str))
     if ended := sum(row["ended_early"] for row in rows):
-        notes.append(f"Runs that met NaN and ended early: {ended}.")
+        notes.append(f"Runs that ended early on NaN: {ended}.")
     return notes

@@ -1,4 +1,4 @@
-"""`summarize`: one row a spec of an experiment, with every number of a table's cell and its published neighbour."""
+"""`summarize`: one row per spec of an experiment, with all numbers of a table's cell and the published ones."""
 
 import math
 from collections.abc import Mapping
@@ -14,41 +14,41 @@ from ...statistics import Interval
 from ...store import Store
 
 COMPARED = 0.99
-"""Level of the interval in which a published median is looked for."""
+"""Level of the prediction interval for a published median."""
 
 
 def summarize(store: Store, experiment: Experiment, *, criterion: Criterion = "released") -> pd.DataFrame:
-    """What the runs in a store say about an experiment: a row a spec, in the order of the catalogue.
+    """Summarize the stored runs of an experiment, one row per spec, in the order of the catalogue.
 
-    A run is solved when its test error at the best record is below the threshold. Solved-at steps and sparsity errors
-    are those of solved runs. A cell is made by one engine, the one with most of the experiment's seeds; runs of others
-    are not mixed in. What the runs cannot tell is NaN.
+    A run is solved if its test error at the best record is below the threshold. Solved-at steps and sparsity errors are
+    those of solved runs. Each cell uses the runs of one engine, the one with most of the experiment's seeds. What the
+    runs cannot tell is NaN.
 
-    `operation`, `model`, `label`, the experiment's axis if it has one, `spec_id`, `engine`, `criterion`; `n` runs, `k`
-    of them solved, `ended_early` of them cut by NaN; `seen` of them by the exact judge, and `exact` of these the task's
-    formula once their weights are rounded. Then, each with its bounds `_low` and `_high`: `success_rate`, `exact_rate`,
-    `solved_at_median`, `solved_at_mean`, `sparsity_mean`, and the last two by the estimators behind the printed
-    numbers, `solved_at_mean_released` and `sparsity_mean_released`.
+    Columns are `operation`, `model`, `label`, the experiment's axis if it has one, `spec_id`, `engine`, `criterion`;
+    `n` runs, `k` solved ones, `ended_early` ones ended by NaN; `seen` by the exact judge, and `exact` ones, which are
+    the task's formula once their weights are rounded. Then, each with its bounds `_low` and `_high`: `success_rate`,
+    `exact_rate`, `solved_at_median`, `solved_at_mean`, `sparsity_mean`, and the last two by the estimators behind the
+    published numbers, `solved_at_mean_released` and `sparsity_mean_released`.
 
-    Where there are published values they follow as `published_n` and so on, and the comparison with them: `success_p`,
-    Fisher's exact test of the success rates, and `median_difference`, ours less the published one, with its 99 %
-    interval, and `median_agrees`, whether 0 lies within.
+    Published values follow as `published_n` and so on, with their comparison: `success_p`, Fisher's exact test of the
+    success rates; `median_difference`, ours minus the published one, with its 99 % interval; and `median_agrees`,
+    whether that interval contains 0.
 
     Args:
-        store: where the runs are.
-        experiment: what they are of.
+        store: the store of the runs.
+        experiment: the experiment.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
     return summary_of(judged(store, [experiment], criterion), experiment)
 
 
 def summary_of(cells: Cells, experiment: Experiment) -> pd.DataFrame:
-    """What `summarize` makes of an experiment whose runs are judged."""
+    """Return the result of `summarize` for an experiment whose runs are judged."""
     rows = []
     for spec, at, cell in cells.of(experiment):
         row = experiment.describe(spec, at) | {"criterion": cells.criterion} | _measure(cell)
         if experiment.published:
-            row |= _beside(cell, experiment.printed(spec, at))
+            row |= _with_published(cell, experiment.printed(spec, at))
         rows.append(row)
     frame = pd.DataFrame(rows)
     counts = [
@@ -81,8 +81,8 @@ def _columns(name: str, interval: Interval) -> dict[str, float]:
     return {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 
-def _beside(cell: Judged, printed: Mapping[str, Any]) -> dict[str, Any]:
-    """The published values of a cell, and how ours compare; NaN throughout where nothing was published."""
+def _with_published(cell: Judged, printed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the published values of a cell and their comparison with ours; all NaN if nothing was published."""
     names = ["n", "k", *_with_bounds("success_rate"), "solved_at_median"]
     names += [*_with_bounds("solved_at_mean"), *_with_bounds("sparsity_mean")]
     columns = {f"published_{name}": printed.get(name, math.nan) for name in names}
@@ -97,10 +97,10 @@ def _with_bounds(measure: str) -> tuple[str, str, str]:
 
 
 def _median_difference(solved_at: Floats, printed: Mapping[str, Any]) -> Interval:
-    """Our median less the published one, of which no more than its two digits and its number of runs is known.
+    """Return our median minus the published one, of which only two digits and the number of runs are known.
 
-    If nothing differs, the published median lies within our prediction interval, give or take its rounding; seen from
-    where it lies, that interval is one of the difference.
+    If nothing differs, the published median lies within our prediction interval, up to its rounding; relative to the
+    published median, that interval is one of the difference.
     """
     median = printed.get("solved_at_median", math.nan)
     if not solved_at.size or math.isnan(median):

@@ -1,4 +1,4 @@
-"""Verdicts as tables: how many of each, and every number with its own."""
+"""Tables of verdicts: their counts, and every published number with its verdict."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -22,29 +22,29 @@ MEASURES = {
     "gate_multiplies": ("Gate at 0", percent),
     "gate_adds": ("Gate at 1", percent),
 }
-"""What is compared, and how it is written."""
+"""Measures, with their titles and formats."""
 
 
 def measure(name: str) -> tuple[str, Callable[[float], str]]:
-    """Return what a measure is called, and how it is written; a paper may have measures of its own."""
+    """Return the title and the format of a measure; a paper may have measures of its own."""
     return MEASURES.get(name, (name.replace("_", " ").capitalize(), percent if is_rate(name) else scientific))
 
 
 FINDS = (
-    "Finds: the smallest difference, to either side, that the test would have found with a chance of 80%, in points of "
-    "a rate or as a factor. None: not even a tenfold one, or no rate at all."
+    "Finds: the smallest difference, in either direction, that the test would have found with a chance of 80%, in "
+    "percentage points or as a factor. None: not even a tenfold difference, or no rate at all."
 )
 
 Row = Mapping[str, Any]
 
 
 def render_verdicts(frame: pd.DataFrame, format: Format = "text", *, every: bool = True) -> str:
-    """The matrix of verdicts, and below it the numbers of each experiment.
+    """Render the matrix of verdicts and, below it, the numbers of each experiment.
 
     Args:
-        frame: what `verdicts` made.
-        format: "text", "markdown", "latex", "html" or "json"; JSON has the rows themselves.
-        every: show all numbers, and not only those that differ.
+        frame: result of `verdicts`.
+        format: "text", "markdown", "latex", "html" or "json"; JSON holds the rows.
+        every: whether to show all numbers, or only those that differ.
     """
     if format == "json":
         return to_json(frame)
@@ -55,19 +55,19 @@ def render_verdicts(frame: pd.DataFrame, format: Format = "text", *, every: bool
 
 
 def matrix_grid(frame: pd.DataFrame) -> Grid:
-    """How many published numbers of a paper have which verdict: one row per experiment, and their sums."""
+    """Count the published numbers of a paper by verdict: one row per experiment, and their sums."""
     counts, words = matrix(frame), words_of(frame)
     header = ["Experiment", "Numbers", *[word.capitalize() for word in words], "0% in print", *words]
     columns = ["experiment", "numbers", *words, "zero numbers", *[f"zero {word}" for word in words]]
     rows = [*counts[columns].to_numpy(object), ["All", *counts[columns[1:]].sum()]] if len(counts) else []
     cells = [[Cell(str(value)) for value in row] for row in rows]
     notes = [
-        "Success rates of 0% in print are counted apart, on the right: agreeing to fail is cheap.",
+        "Published success rates of 0% are counted separately, on the right: agreeing on failure is easy.",
         "Differs: by the Benjamini–Hochberg procedure at 5% among the numbers of one kind in an experiment. Success "
-        "rates and gates are compared by Fisher's exact test; medians, means and sparsity errors by where the printed "
-        "number lies among those that our runs lead one to expect, made by the same estimator. Agrees: does not, "
-        "although a difference of 50 points, or a twofold one, would have been found with a chance of 80% at least. "
-        "Cannot tell: it would not have been. Too few runs: fewer than published.",
+        "rates and gates are compared by Fisher's exact test; medians, means and sparsity errors by the position of "
+        "the printed number in the distribution that our runs predict for it, by the same estimator. Agrees: does not "
+        "differ, although a difference of 50 points, or a twofold one, would have been found with a chance of at least "
+        "80%. Cannot tell: it would not have been found. Too few runs: fewer than published.",
     ]
     title = "Verdicts on the published numbers"
     if len(frame):
@@ -76,12 +76,12 @@ def matrix_grid(frame: pd.DataFrame) -> Grid:
 
 
 def words_of(frame: pd.DataFrame) -> list[str]:
-    """The verdicts that occur, in their order."""
+    """Return the verdicts that occur, in their order."""
     return [word for word in WORDS if (frame["verdict"] == word).any()]
 
 
 def verdict_grid(frame: pd.DataFrame) -> Grid:
-    """The published numbers of one experiment, ours and the verdicts."""
+    """Return the table of one experiment's published numbers, ours and the verdicts."""
     rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
     experiment = EXPERIMENTS[f"{rows[0]['paper']}/{rows[0]['experiment']}"]
     place = [experiment.axis.replace("_", " ").capitalize()] if experiment.axis else []
@@ -106,19 +106,19 @@ def _line(row: Row, experiment: Experiment) -> list[Cell]:
 
 
 def number(row: Row, name: str) -> Cell:
-    """A number of a row, "published" or "ours", with its bounds."""
+    """Return a number of a row, "published" or "ours", with its bounds."""
     write = measure(row["measure"])[1]
     value, low, high = row[name], row[f"{name}_low"], row[f"{name}_high"]
     if math.isnan(value):
         return Cell("—")
     if math.isnan(low):
         return Cell(write(value), maths=True)
-    # Points and bars of a drawing are rounded apart, which may put a bound on the wrong side.
+    # Points and bars read off a drawing are rounded separately, which may put a bound on the wrong side.
     return Cell(write(value), write(max(0.0, high - value)), write(max(0.0, value - low)), maths=True)
 
 
 def finds(row: Row) -> str:
-    """The smallest difference that would have been found; empty where nothing was tested."""
+    """Return the smallest difference that would have been found; empty if nothing was tested."""
     if math.isnan(row["p"]):
         return ""
     if math.isnan(row["finds"]):
@@ -127,7 +127,7 @@ def finds(row: Row) -> str:
 
 
 def written(found: Finding, experiment: Experiment) -> str:
-    """A finding on an experiment, and what it is about."""
+    """Return a finding on an experiment, with the cells it is about."""
     labels = {spec.model.name: spec.model.label for spec in experiment.specs}
     place = f"{found.at:g}" if isinstance(found.at, float) else found.at
     about = [labels.get(found.model, ""), symbol(found.operation), f"at {place}" if place is not None else ""]

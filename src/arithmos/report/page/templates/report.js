@@ -4,7 +4,7 @@ const byId = (id) => document.getElementById(id);
 const embedded = (id) => JSON.parse(byId(id).textContent);
 const phone = matchMedia("(max-width: 60rem)");
 
-// Figures: drawn once they come into view, their panels below each other where there is little room.
+// Figures are drawn when they come into view, with their panels stacked on narrow screens.
 
 function stacked(spec) {
   for (const part of [...(spec.hconcat ?? []), ...(spec.vconcat ?? []), ...(spec.concat ?? [])]) stacked(part);
@@ -17,17 +17,17 @@ function stacked(spec) {
 }
 
 async function draw(holder, spec) {
-  const { role, ariaLabel } = holder; // which Vega would put its own name in place of
+  const { role, ariaLabel } = holder; // Vega would overwrite them
   const result = await vegaEmbed(holder, phone.matches ? stacked(spec) : spec, {
     mode: "vega-lite",
-    renderer: "svg", // takes its colors from the page, light or dark
+    renderer: "svg", // inherits its colors from the page, light or dark
     actions: false,
     defaultStyle: false,
     tooltip: { disableDefaultStyle: true },
-    logLevel: 1, // errors; a layer without data is none
+    logLevel: 1, // errors only: a layer without data is not one
   });
   Object.assign(holder, { role, ariaLabel, ariaRoleDescription: null });
-  holder.querySelector("svg").ariaHidden = "true"; // the holder has a label, and a table says what is in the figure
+  holder.querySelector("svg").ariaHidden = "true"; // the holder has a label, and a table holds the numbers
   holder.view = result.view;
 }
 
@@ -59,7 +59,7 @@ for (const select of document.querySelectorAll("[data-highlight]")) {
   });
 }
 
-// Printing: everything is drawn and open.
+// Before printing, everything is drawn and opened.
 
 const undrawn = () => figures.filter((holder) => !holder.view);
 addEventListener("beforeprint", () => {
@@ -101,7 +101,7 @@ function tableOf(caption, header, rows) {
 function fillCurves(template, { threshold, runs }) {
   const names = new Map(runs.map((run, number) => [`<name of run ${number}>`, runName(run)]));
   const spec = JSON.parse(JSON.stringify(template), (_, value) => {
-    if (Array.isArray(value)) return value.filter(() => true); // without the names of runs that are not there
+    if (Array.isArray(value)) return value.filter(() => true); // drops the names of absent runs
     return typeof value === "string" && value.startsWith("<name of run") ? names.get(value) : value;
   });
   const records = runs.flatMap((run) =>
@@ -146,7 +146,7 @@ function factsOf(run, { threshold }) {
     `${runName(run)}, ${run.engine} engine: test error ${short(run.test_error)} at the best record,`,
     `step ${run.best_step.toLocaleString("en")}; threshold ${short(threshold)}, ${first};`,
     `sparsity error ${short(run.sparsity_error)}${run.gate === null ? "" : `, gate ${short(run.gate)}`}`,
-    run.ended_early ? "; ended early, having met NaN." : ".",
+    run.ended_early ? "; ended early on NaN." : ".",
   ].join(" ").replace(" ;", ";").replace(" .", ".");
 }
 
@@ -189,7 +189,7 @@ function startPicker() {
     );
     if (spec.runs.length > 1) await highlight(curves, "run", "run", runName(one));
     if (matrices.length) await draw(byId("run-weights"), fillWeights(charts, matrices));
-    else byId("run-weights").replaceChildren("This network has no weights but those of its CNN.");
+    else byId("run-weights").replaceChildren("This network has no weights other than those of its CNN.");
   }
   async function pickSpec(id) {
     const place = experiments.findIndex(({ cells }) => cells.some(([spec]) => spec === id));
@@ -225,7 +225,7 @@ if (byId("picker")) {
 
 // Downloads.
 
-// A spreadsheet takes text that begins with one of these for a formula; a quote before it stays text.
+// A spreadsheet would take text that starts with one of these for a formula; a leading quote prevents that.
 const inert = (value) => (typeof value === "string" && /^[=+\-@\t\r\n＝＋－＠]/.test(value) ? `'${value}` : String(value ?? ""));
 const quoted = (value) => (/[",;\t\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
 
