@@ -140,7 +140,7 @@ def test_nothing_solved_leaves_steps_open(judge):
 def test_one_solved_run_tells_nothing_of_steps(judge):
     frame = judge(TABLE, lambda row: like(row, 100, k=1))
     assert words(frame, "solved_at_median") == ["cannot tell"] * 3
-    assert "1 solved runs beside 13 published tell nothing" in frame["note"].tolist()
+    assert "1 solved runs against 13 published are too few" in frame["note"].tolist()
 
 
 def test_many_tests_are_seen_together(judge):

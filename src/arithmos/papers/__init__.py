@@ -1,4 +1,4 @@
-"""Publications, each a folder: experiments, published numbers, claims, findings."""
+"""Publications, one folder each: experiments, published numbers, claims, findings."""
 
 from .catalogue import CLAIMS as CLAIMS
 from .catalogue import EXPERIMENTS as EXPERIMENTS

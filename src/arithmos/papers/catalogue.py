@@ -1,4 +1,4 @@
-"""The papers that are known, and their experiments, figures and claims by name."""
+"""Catalogue of papers, and of their experiments, figures and claims by name."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,11 +14,11 @@ from .paper import Paper, load_paper
 from .surface import Surface
 
 GROUP = "arithmos.papers"
-"""Entry points of installed packages that have papers."""
+"""Entry point group of installed packages with papers."""
 
 
 class OfPaper(Protocol):
-    """A record that belongs to a paper."""
+    """Record that belongs to a paper."""
 
     @property
     def name(self) -> str: ...
@@ -41,7 +41,7 @@ class Papers(Mapping[str, Paper]):
         """Add papers; one that was added before is replaced."""
         for paper in papers:
             if paper.key in self._papers and self._papers[paper.key].title != paper.title:
-                raise ValueError(f"key {paper.key!r} is that of another paper: {self._papers[paper.key].title}")
+                raise ValueError(f"key {paper.key!r} belongs to another paper: {self._papers[paper.key].title}")
             self._papers[paper.key] = paper
 
     def find(self, name: str) -> Paper:
@@ -93,7 +93,7 @@ class Records(Mapping[str, T], Generic[T]):
 
 
 def _installed() -> Iterator[Paper]:
-    """The papers of installed packages; one that does not load is named and left out."""
+    """Yield the papers of installed packages, with a warning for each that does not load."""
     for point in entry_points(group=GROUP):
         try:
             paper = point.load()
@@ -107,7 +107,7 @@ def _installed() -> Iterator[Paper]:
 
 
 PAPERS = Papers(madsen2020.paper, *_installed())
-"""The papers by key; `PAPERS.find("path/to/folder")` adds one from a folder."""
+"""Papers by key; `PAPERS.find("path/to/folder")` adds one from a folder."""
 
 EXPERIMENTS: Records[Experiment] = Records("experiment", lambda paper: paper.experiments)
 FIGURES: Records[Experiment | Surface] = Records("figure", lambda paper: (*paper.experiments, *paper.surfaces))

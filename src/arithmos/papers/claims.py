@@ -1,9 +1,9 @@
-"""The paper's claims, and what stored runs say of each.
+"""Claims of a paper, and the verdict of stored runs on each.
 
 A claim *holds* if its criterion is met and *fails* if the runs contradict it. It is *undecided* if an interval contains
-the limit that the criterion sets, if a rank test finds neither order, if a test that finds no difference would not have
-found one of 50 points, or while one of the cells that it is about has fewer runs than the catalogue says. A claim of
-several parts holds if all do, and fails if one does.
+the bound of the criterion, if a rank test finds neither order, if a test that finds no difference would not have found
+one of 50 points, or if one of its cells has fewer runs than the catalogue demands. A claim of several parts holds if
+all do, and fails if one does.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -23,11 +23,11 @@ Row = Mapping[str, Any]
 
 
 def claims(store: Store, names: Collection[str] | None = None, *, criterion: Criterion = "released") -> pd.DataFrame:
-    """What stored runs say of the paper's claims: `claim`, `where`, `text`, `criterion`, `verdict` and `numbers`.
+    """Test a paper's claims on stored runs: `claim`, `where`, `text`, `criterion`, `verdict` and `numbers`.
 
     Args:
-        store: where the runs are.
-        names: which claims; all by default.
+        store: the store of the runs.
+        names: names of the claims; all by default.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets.
     """
     chosen = CLAIMS.values() if names is None else [CLAIMS[name] for name in names]
@@ -35,7 +35,7 @@ def claims(store: Store, names: Collection[str] | None = None, *, criterion: Cri
 
 
 def claims_of(cells: Cells, chosen: Collection[Claim]) -> pd.DataFrame:
-    """What `claims` makes of experiments whose runs are judged."""
+    """Return the result of `claims` for experiments whose runs are judged."""
     cases = cases_of(cells, _experiments(chosen))
     rows = []
     for claim in chosen:
@@ -53,7 +53,7 @@ def _experiments(chosen: Iterable[Claim]) -> list[Experiment]:
 
 
 def decide(claim: Claim, cases: Cases) -> tuple[ClaimVerdict, str]:
-    """The verdict on a claim, and the numbers behind it."""
+    """Return the verdict on a claim and the numbers behind it."""
     try:
         outcome = claim.test(cases)
     except TooFewRuns as missing:

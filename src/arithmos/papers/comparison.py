@@ -1,23 +1,23 @@
-"""Our number beside a published one: the same estimator of our runs, and a p-value that both come from the same.
+"""Comparison of our numbers with published ones: the same estimator on our runs, and a p-value.
 
-No test assumes more than that the published runs and ours have one distribution:
+The tests assume only that the published runs and ours have the same distribution:
 
 success rate
     Fisher's exact test of the counts.
 median of solved-at
-    where the printed median lies among our runs; that is beta-binomial whatever the distribution
+    the position of the printed median among our runs, which is beta-binomial for any distribution
     (`statistics.median_p`).
 mean of solved-at, sparsity error
-    samples of as many runs as were published are drawn from ours as from Pólya's urn (`statistics.unseen`), and the
-    estimator applied to each: the share of them beyond the printed number, doubled. Intervals in print do not serve for
-    this. They take the variance for known; where a few late runs decide it, more than half of all true repetitions
-    would be found to differ.
+    the estimator is applied to samples of the published size, drawn from our runs as from Pólya's urn
+    (`statistics.unseen`); p is twice the share of them beyond the printed number. Printed intervals cannot be used for
+    this. They assume a known variance; where a few late runs dominate it, more than half of all true repetitions would
+    be found to differ.
 
-Each test knows its power, the chance that it finds a number of runs that differ from ours: rates by so many points, or
-steps and errors that are so many times as large or as small. Of rates that is exact. Of the others the numbers to be
-found are those of the unseen samples, multiplied.
+Each test knows its power, the chance that it finds runs which differ from ours: rates by some points, or steps and
+errors by some factor. For rates that is exact. For the others, the numbers to be found are those of the unseen
+samples, multiplied by the factor.
 
-A paper whose numbers were made by other estimators brings comparisons of its own.
+A paper whose numbers come from other estimators brings comparisons of its own.
 """
 
 import math
@@ -35,25 +35,25 @@ from .power import TIMES
 from .published import Published
 
 UNTESTABLE = 0.05
-"""Where even the farthest number would have a larger p-value than this, there is nothing to be told."""
+"""Smallest p-value that must be possible; if even the farthest number has a larger one, nothing can be told."""
 
 REACHES = TIMES.limit, TIMES.steps[-1]
-"""How many times as large a number is looked for: in one step up to the first, in another up to the second."""
+"""Factors for which unseen samples are drawn; a power uses the first that is at least its own factor."""
 
 Printed = Mapping[str, Any]
 Power = Callable[[float, float], float]
-"""Chance that a difference is found at a level: of rates, or so many times as large or as small."""
+"""Chance of finding a difference, in points or as a factor, at a level."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Our number, the p-value of the printed one, and what hinders the comparison.
+    """Our number, the p-value of the printed one, and obstacles to the comparison.
 
     Args:
-        ours: by the estimator of the printed number, with its 95 % interval.
-        p: NaN if there is too little to tell.
-        note: why, or what is known to be wrong with the printed number.
-        power: chance that the test finds a difference; none if there is too little to tell.
+        ours: our number by the estimator of the printed one, with its 95 % interval.
+        p: the p-value; NaN if there is too little data.
+        note: the reason for that, or a known fault of the printed number.
+        power: power of the test; None if there is too little data.
     """
 
     ours: Interval
@@ -63,7 +63,7 @@ class Compared:
 
 
 Comparison = Callable[[Judged, Printed, Published, int], Compared]
-"""Compares a cell of our runs with its published values, given the table that they are of and the iterations."""
+"""Function that compares a cell of our runs with its published values, given their table and the iterations."""
 
 
 def success_rate(cell: Judged, printed: Printed, published: Published, iterations: int) -> Compared:
@@ -80,12 +80,12 @@ def rates(cell: Judged, ours: Interval, own: int, k: int, n: int) -> Compared:
 
 
 def solved_at_median(cell: Judged, printed: Printed, published: Published, iterations: int) -> Compared:
-    """Compare medians by the place of the printed one among our runs."""
+    """Compare medians by the position of the printed one among our runs."""
     return median(cell, printed, iterations, off=lambda times: 0.0)
 
 
 def median(cell: Judged, printed: Printed, iterations: int, off: Callable[[float], float]) -> Compared:
-    """Compare medians; `off` says how far a number, so many times as large, may be from the true one."""
+    """Compare medians; `off` gives the largest error of a number multiplied by a factor."""
     x, value, k = cell.solved_at, printed["solved_at_median"], printed["k"]
     ours = cell.solved_at_median
     if not x.size or statistics.median_p(x, -math.inf, k) > UNTESTABLE:
@@ -113,7 +113,7 @@ def sparsity_mean(cell: Judged, printed: Printed, published: Published, iteratio
 
 
 def _mean(x: Floats, printed: Printed, measure: str, most: float, ours: Interval) -> Compared:
-    """Compare sample means; unseen values are `most` at most."""
+    """Compare sample means; unseen values are at most `most`."""
     k = printed["k"]
     if not testable(x, k):
         return Compared(ours, note=too_few(x, k))
@@ -128,11 +128,11 @@ def _mean(x: Floats, printed: Printed, measure: str, most: float, ours: Interval
 
 
 def power_of(readings: Sequence[Callable[[float], Floats]], off: Callable[[float], float]) -> Power:
-    """Power of a test that finds what is beyond the predicted numbers of each reading.
+    """Return the power of a test that finds numbers beyond the predicted ones of each reading.
 
     Args:
-        readings: the numbers of unseen samples if the printed number, and its interval, were so many times as large.
-        off: how far such a number may be from the true one.
+        readings: the numbers of unseen samples if the printed number, and its interval, were larger by a factor.
+        off: largest error of such a number.
     """
 
     def found(times: float, reach: float, level: float) -> float:
@@ -148,13 +148,13 @@ def power_of(readings: Sequence[Callable[[float], Floats]], off: Callable[[float
 
 
 def testable(x: Floats, k: int) -> bool:
-    """Whether k unseen values that all lie beyond ours would be seen to differ."""
+    """Return whether k unseen values that all lie beyond ours would be found to differ."""
     return bool(x.size) and 2 / math.comb(x.size + k, k) <= UNTESTABLE
 
 
 def too_few(x: Floats, k: int) -> str:
-    """Say why there is too little to tell."""
-    return f"{x.size} solved runs beside {k} published tell nothing" if x.size else "none of our runs is solved"
+    """Return why there is too little to tell."""
+    return f"{x.size} solved runs against {k} published are too few" if x.size else "none of our runs is solved"
 
 
 COMPARISONS: Mapping[str, Comparison] = {
@@ -163,4 +163,4 @@ COMPARISONS: Mapping[str, Comparison] = {
     "solved_at_mean": solved_at_mean,
     "sparsity_mean": sparsity_mean,
 }
-"""How each measure is compared where a paper does not say otherwise."""
+"""Comparison of each measure for papers without their own."""

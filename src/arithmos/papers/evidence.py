@@ -1,4 +1,4 @@
-"""What claims are tested with: cases out of stored runs, and small tests that say what they saw."""
+"""Evidence for claims: cells of stored runs, and small tests that report their numbers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ from .power import POINTS, POWER
 
 LEVEL = 0.05
 FEW, MOST = 0.10, 0.90
-"""A model cannot do what it does in 10 % of runs at most, and can do what it does in 90 % at least."""
+"""Bounds of success rates: at most 10 % of runs is failure, at least 90 % is success."""
 
 Key = tuple[str, str, Place]
-"""Experiment, model, and operation or place on the axis."""
+"""Experiment, model, and operation or position on the axis."""
 
 
 class TooFewRuns(Exception):
-    """A claim cannot be decided yet."""
+    """Raised when a cell has too few runs to decide a claim."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """The runs of a cell, and what to call it; the model alone where several cells are spoken of."""
+    """Runs of a cell with its label, which is the model alone if several cells are compared."""
 
     label: str
     runs: Judged
@@ -36,18 +36,18 @@ class Case:
 
     @property
     def rate(self) -> str:
-        """Solved runs of all."""
+        """Label with the number of solved runs and of all."""
         return f"{self.label} {self.runs.k}/{self.runs.n}"
 
 
 @dataclass(frozen=True)
 class Cases:
-    """The cells that claims are about.
+    """Cells that claims are about.
 
     Args:
-        cells: by experiment, model, and operation or place on the axis.
-        labels: how models are called.
-        seeds: how many runs a cell of each experiment must have.
+        cells: cells by experiment, model, and operation or position on the axis.
+        labels: labels of the models.
+        seeds: number of runs that a cell of each experiment must have.
     """
 
     cells: Mapping[Key, Judged]
@@ -55,10 +55,10 @@ class Cases:
     seeds: Mapping[str, int]
 
     def __call__(self, experiment: str, model: str, at: Place) -> Case:
-        """A cell.
+        """Return a cell.
 
         Raises:
-            TooFewRuns: it has fewer runs than seeds.
+            TooFewRuns: the cell has fewer runs than the experiment has seeds.
         """
         runs, name = self.cells.get((experiment, model, at), Judged()), self.labels.get(model, model)
         place = f"at {at:g}" if isinstance(at, float) else f"on {symbol(at)}" if symbol(at) else f"at {at}"
@@ -69,7 +69,7 @@ class Cases:
 
 
 def cases_of(cells: Cells, experiments: Iterable[Experiment]) -> Cases:
-    """The cells that claims are about, out of experiments whose runs are judged."""
+    """Return the cells that claims are about, from experiments whose runs are judged."""
     found: dict[Key, Judged] = {}
     labels: dict[str, str] = {}
     seeds: dict[str, int] = {}
@@ -83,14 +83,14 @@ def cases_of(cells: Cells, experiments: Iterable[Experiment]) -> Cases:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether a hypothesis holds, None if that cannot be told, and the numbers that say so."""
+    """Whether a hypothesis holds (None if undecided), with the numbers that show it."""
 
     holds: bool | None
     numbers: str
 
     @staticmethod
     def all(outcomes: Iterable["Outcome"]) -> "Outcome":
-        """Whether all of several hypotheses hold: one that fails decides, and one that is open leaves it open."""
+        """Combine hypotheses: one that fails decides, otherwise one that is open leaves all open."""
         outcomes = list(outcomes)
         words = [one.holds for one in outcomes]
         holds = False if False in words else None if None in words else True
@@ -99,15 +99,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that the paper says its experiments show.
+    """Statement of what the paper's experiments show.
 
     Args:
-        name: what it is called here.
-        where: where the paper says it.
-        text: what it says, in our words.
-        criterion: what decides it.
-        experiments: whose runs it needs.
-        test: what the runs say.
+        name: name of the claim.
+        where: where the paper makes it.
+        text: the statement, in our words.
+        criterion: criterion that decides it.
+        experiments: experiments whose runs it needs.
+        test: function that tests it on the runs.
         paper: key of its paper, which sets it.
     """
 
@@ -121,7 +121,7 @@ class Claim:
 
 
 def pool(label: str, cases: Iterable[Case]) -> Case:
-    """Several cells as one."""
+    """Pool several cells into one."""
     runs = [case.runs for case in cases]
 
     def joined(name: str) -> Floats:
@@ -139,25 +139,25 @@ def pool(label: str, cases: Iterable[Case]) -> Case:
 
 
 def above(interval: Interval, bound: float) -> bool | None:
-    """Whether an interval lies above a bound, or below it; None if it contains the bound."""
+    """Return whether an interval lies above a bound (True), below (False), or contains it (None)."""
     return True if interval.low > bound else False if interval.high < bound else None
 
 
 def more_often(one: Case, other: Case) -> Outcome:
-    """One is solved more often than the other: the 95 % interval of the difference is above 0."""
+    """Test that one is solved more often than the other: the 95 % interval of the difference is above 0."""
     difference = _difference(one, other)
     return Outcome(above(difference, 0.0), f"{one.rate}, {other.rate}: {points(difference)}")
 
 
 def no_more_often(one: Case, other: Case, margin: float = 0.10) -> Outcome:
-    """One is not solved more often than the other by `margin`; it fails if it is solved more often at all."""
+    """Test that one is not solved more often than the other by `margin`; fails if it is solved more often at all."""
     difference = _difference(one, other)
     holds = True if difference.high <= margin else False if difference.low > 0 else None
     return Outcome(holds, f"{one.rate}, {other.rate}: {points(difference)}")
 
 
 def alike(one: Case, other: Case, margin: float = 0.10) -> Outcome:
-    """Both are solved as often, but for `margin`: the 95 % interval of the difference lies within."""
+    """Test that both are solved equally often up to `margin`, by the 95 % interval of the difference."""
     difference = _difference(one, other)
     within = max(-difference.low, difference.high) <= margin
     beyond = max(difference.low, -difference.high) > margin
@@ -165,7 +165,7 @@ def alike(one: Case, other: Case, margin: float = 0.10) -> Outcome:
 
 
 def undistinguished(one: Case, other: Case) -> Outcome:
-    """Fisher's test at 5 % does not tell both rates apart, although it would find a difference of 50 points."""
+    """Test that Fisher's test at 5 % does not separate the rates, although it would find a difference of 50 points."""
     (k, n), trials = (one.runs.k, one.runs.n), other.runs.n
     p = statistics.fisher_exact(k, n, other.runs.k, trials)
     power = statistics.fisher_power(k, n, trials, POINTS.limit, LEVEL)
@@ -178,24 +178,24 @@ def _difference(one: Case, other: Case) -> Interval:
 
 
 def points(difference: Interval) -> str:
-    """The bounds of a difference of rates."""
+    """Format the bounds of a difference of rates."""
     return f"{100 * difference.low:+.0f} to {100 * difference.high:+.0f} points".replace("-", "−")
 
 
 def at_most(case: Case, bound: float = FEW) -> Outcome:
-    """The 95 % interval of the success rate ends at `bound` or before."""
+    """Test that the 95 % interval of the success rate ends at or below `bound`."""
     rate = statistics.wilson(case.runs.k, case.runs.n)
     holds = True if rate.high <= bound else False if rate.low > bound else None
     return Outcome(holds, f"{case.rate}, {_percents(rate)}")
 
 
 def at_least(case: Case, bound: float = MOST) -> Outcome:
-    """The 95 % interval of the success rate begins at `bound` or after."""
+    """Test that the 95 % interval of the success rate starts at or above `bound`."""
     return share(case.label, case.runs.k, case.runs.n, bound)
 
 
 def share(label: str, k: int, n: int, bound: float = MOST) -> Outcome:
-    """At least a share of things, by the 95 % interval; of nothing, that cannot be told."""
+    """Test that k of n is at least a share, by the 95 % interval; undecided if n is 0."""
     if n == 0:
         return Outcome(None, f"{label}: none to look at")
     rate = statistics.wilson(k, n)
@@ -208,19 +208,19 @@ def _percents(rate: Interval) -> str:
 
 
 def sooner(pairs: Sequence[tuple[Case, Case]]) -> Outcome:
-    """Solved runs of the first of each pair come before those of the second, by the rank-sum test at 5 %."""
+    """Test that solved runs of the first of each pair come before those of the second, by the rank-sum test at 5 %."""
     return _smaller(pairs, "solved_at", "before")
 
 
 def sparser(pairs: Sequence[tuple[Case, Case]]) -> Outcome:
-    """Solved runs of the first of each pair have smaller sparsity errors than those of the second, likewise."""
+    """Test that solved runs of the first of each pair have smaller sparsity errors, by the rank-sum test at 5 %."""
     return _smaller(pairs, "sparsity", "sparser than")
 
 
 def _smaller(pairs: Sequence[tuple[Case, Case]], name: str, word: str) -> Outcome:
     one, other = (case.label if len(pairs) == 1 else case.model for case in pairs[0])
     values = [(getattr(a.runs, name), getattr(b.runs, name)) for a, b in pairs]
-    if not any(b.size for _, b in values):  # who solves nothing is not fast
+    if not any(b.size for _, b in values):  # a model that solves nothing is slower
         solved = sum(a.size for a, _ in values)
         return Outcome(True if solved else None, f"{other} has no solved run, {one} {solved}")
     often, p = statistics.rank_sum(values)

@@ -1,4 +1,4 @@
-"""`Finding`: what was found out about an experiment, in words."""
+"""`Finding`: a written finding on an experiment."""
 
 import tomllib
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ OWN = "the project's own runs"
 
 @dataclass(frozen=True)
 class Finding:
-    """A written finding on an experiment, or on some of its cells.
+    """Written finding on an experiment, or on some of its cells.
 
     Args:
         experiment: name of the experiment.
-        text: what was found.
-        model: only of this model; empty for all.
-        operation: only of this operation; empty for all.
-        at: only at this place on the axis; None for all.
-        measure: only on this number of a cell; empty for all.
-        own: about the runs in the project's results/, not about those of whatever store is at hand.
+        text: the finding.
+        model: model that it concerns; empty for all.
+        operation: operation that it concerns; empty for all.
+        at: position on the axis that it concerns; None for all.
+        measure: number of a cell that it concerns; empty for all.
+        own: whether it is about the runs in the project's results/, not about those of the store at hand.
     """
 
     experiment: str
@@ -33,11 +33,11 @@ class Finding:
 
     @property
     def sentences(self) -> str:
-        """The text, after whose runs it is about where that might be mistaken."""
+        """The text, preceded by whose runs it is about if those are the project's own."""
         return f"{OWN.capitalize()}: {self.text}" if self.own else self.text
 
     def concerns(self, row: Mapping[str, Any]) -> bool:
-        """Whether it is about a cell, given its `experiment`, `model`, `operation`, `at` and `measure`."""
+        """Return whether it is about a cell, given its `experiment`, `model`, `operation`, `at` and `measure`."""
         names = ("experiment", "model", "operation", "at", "measure")
         return all(getattr(self, name) in ("", None, row[name]) for name in names)
 

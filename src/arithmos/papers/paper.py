@@ -18,18 +18,18 @@ from .surface import Surface
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """Everything that belongs to one publication.
+    """Record of everything that belongs to one publication.
 
     Args:
-        key: short name; the first part of the full names of its experiments.
+        key: short name, the first part of the full names of its experiments.
         title: title of the publication.
         reference: authors, venue and year.
-        experiments: what it ran, in its order.
+        experiments: its experiments, in its order.
         surfaces: its figures without runs.
-        claims: what it says its experiments show.
-        findings: what was found out about its numbers.
-        comparisons: how each published measure is compared with ours, by the estimator that it was made with.
-        introduction: what its page says first.
+        claims: its claims about its experiments.
+        findings: findings on its numbers.
+        comparisons: how each published measure is compared with ours, by the estimator behind it.
+        introduction: first paragraph of its page.
     """
 
     key: str
@@ -82,7 +82,7 @@ def load_paper(folder: str | Path) -> Paper:
     name = f"arithmos_paper_{digest}"
     module_spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=[str(file.parent)])
     if module_spec is None or module_spec.loader is None:
-        raise ValueError(f"{file} is no Python file")
+        raise ValueError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[name] = module
     try:

@@ -1,8 +1,8 @@
 """`Published`: the printed numbers of a table or figure, read from a CSV file.
 
-Columns: `model`, by the name that the experiment gives it; `operation`, or `at`, the place on the axis; `n` runs and
-`k` solved ones; then any number of measures, each followed by its bounds `_low` and `_high` if it has some. An empty
-field is a number that was not reported. The success rate is k/n.
+Columns are `model`, by its name in the experiment; `operation`, or `at`, the position on the axis; `n` runs and `k`
+solved ones; then any number of measures, each followed by its bounds `_low` and `_high` if it has any. An empty field
+is a number that was not reported. The success rate is k/n.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ NEEDED = ("model", "n", "k")
 
 @dataclass(frozen=True)
 class Published:
-    """The printed numbers of a table or figure.
+    """Printed numbers of a table or figure.
 
     Args:
         path: CSV file of the cells.
-        gates: CSV file of where gates end: `operation`, `model`, `solved`, `gate` and `count`.
-        stated: runs behind each number, as the paper states; those of the file by default.
+        gates: CSV file of final gates: `operation`, `model`, `solved`, `gate` and `count`.
+        stated: number of runs behind each number, as stated in the paper; by default those of the file.
     """
 
     path: Path
@@ -50,14 +50,14 @@ class Published:
 
     @cached_property
     def cells(self) -> Mapping[tuple[str, Any], Mapping[str, Any]]:
-        """The cells by model and operation, or by model and place on the axis."""
+        """The cells by model and operation, or by model and position on the axis."""
         place = "at" if "at" in self.table else "operation"
         rows = [{str(name): value for name, value in row.items()} for row in self.table.to_dict("records")]
         return {(row["model"], row[place]): row for row in rows}
 
     @cached_property
     def gate_counts(self) -> "pd.DataFrame":
-        """Where gates end; empty if that was not published."""
+        """Counts of final gates; empty if they were not published."""
         import pandas as pd
 
         columns = ["operation", "model", "solved", "gate", "count"]

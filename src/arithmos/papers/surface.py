@@ -1,4 +1,4 @@
-"""`Surface`: a figure of a function over a plane, with no runs behind it."""
+"""`Surface`: a figure of a function of two variables, which needs no runs."""
 
 import math
 from collections.abc import Callable
@@ -12,13 +12,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Axis:
-    """A stretch of the plane, cut into cells around evenly spaced centers.
+    """Range of a variable, cut into cells around evenly spaced centers.
 
     Args:
-        label: what it measures.
+        label: its label.
         low: center of the first cell.
         high: center of the last cell.
-        cells: how many.
+        cells: number of cells.
     """
 
     label: str
@@ -28,27 +28,27 @@ class Axis:
 
     @property
     def step(self) -> float:
-        """From one center to the next."""
+        """Distance between neighboring centers."""
         return (self.high - self.low) / (self.cells - 1)
 
     def places(self, count: int | None = None) -> Floats:
-        """Evenly spaced places from low to high: the centers of the cells, or so many as one wants."""
+        """Return `count` evenly spaced positions from low to high; by default, the centers of the cells."""
         return np.linspace(self.low, self.high, count or self.cells)
 
 
 @dataclass(frozen=True)
 class Surface:
-    """A figure of a function of two variables, with no runs behind it.
+    """Figure of a function of two variables, which needs no runs.
 
     Args:
-        name: how it is spelled on the command line.
-        item: where it stands in the paper.
-        title: what it shows, in a line.
+        name: name on the command line.
+        item: its place in the paper.
+        title: title on one line.
         x, y: its axes.
-        label: what the function is.
-        panels: the function, or several, each with what is written above it; they broadcast.
-        levels: where contour lines run, in rising order.
-        limit: value above which it is cut.
+        label: label of the function.
+        panels: the function, or several, each with the title of its panel; they broadcast.
+        levels: levels of the contour lines, increasing.
+        limit: value at which it is clipped.
         paper: key of its paper, which sets it.
     """
 

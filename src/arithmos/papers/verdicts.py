@@ -1,12 +1,12 @@
-"""A verdict on every published number: does it agree with what the stored runs say?
+"""Verdicts on published numbers: does each agree with the stored runs?
 
-How each number is compared is said in `comparison`. Of the tests of one measure in one experiment Benjamini and
-Hochberg's procedure picks those that differ, so that of these at most 5 %, on average, differ by chance. Success rates
-of 0 % in print are a measure of their own there: agreeing to fail is cheap, and would make it cheaper to agree
+`comparison` describes how each number is compared. Among the tests of one measure in one experiment, Benjamini and
+Hochberg's procedure selects those that differ, so that on average at most 5 % of these differ by chance. Published
+success rates of 0 % are a measure of their own there: agreeing on failure is easy, and would make it easier to agree
 elsewhere.
 
 A number agrees only if the test could have failed: had the published runs differed from ours by 50 points, or twofold,
-it would have been found with a chance of 80 % at least, at the level that the procedure leaves to this number.
+the test would have found it with a chance of at least 80 %, at the level that the procedure leaves to this number.
 Otherwise the runs cannot tell.
 """
 
@@ -28,7 +28,7 @@ Verdict = Literal["agrees", "differs", "cannot tell", "too few runs", "not run"]
 WORDS: tuple[Verdict, ...] = get_args(Verdict)
 
 RATE = 0.05
-"""False discovery rate among the numbers of one measure and experiment that differ."""
+"""False discovery rate among the numbers of one measure and experiment."""
 
 COLUMNS = [
     *["paper", "experiment", "operation", "model", "label", "at", "measure"],
@@ -43,22 +43,22 @@ Row = Mapping[str, Any]
 def verdicts(
     store: Store, experiments: Iterable[Experiment] | None = None, *, criterion: Criterion = "released"
 ) -> pd.DataFrame:
-    """A verdict on every published number, a row each.
+    """Return a verdict on every published number, one row each.
 
-    `experiment`, `operation`, `model`, `label`, `at` (the place on the axis; empty for a table), `measure`; the number
-    as `published`, with its bounds `_low` and `_high`, `published_n` runs and `published_k` solved ones; our own
-    likewise as `ours`, `n`, `k`; `engine` and `criterion`; `p`, and the `level` up to which it would differ; `power`,
-    the chance that a difference of 50 points, or a twofold one, would have been found; `finds`, the smallest difference
-    that would have been found with a chance of 80 %, of rates as a share of runs and of other numbers as a factor, NaN
-    if there is none up to 10; `verdict`; `zero`, whether it is a success rate of 0 % in print; `note`, what is known to
-    be wrong with the number or hinders the comparison; `finding`, what was written about it.
+    Columns are `experiment`, `operation`, `model`, `label`, `at` (position on the axis; empty for a table), `measure`;
+    the number as `published`, with its bounds `_low` and `_high`, `published_n` runs and `published_k` solved ones; our
+    number likewise as `ours`, `n`, `k`; `engine` and `criterion`; `p`, and the `level` up to which the number differs;
+    `power`, the chance of finding a difference of 50 points, or a twofold one; `finds`, the smallest difference that
+    would have been found with a chance of 80 %, for rates as a share of runs and for other numbers as a factor, NaN if
+    there is none up to 10; `verdict`; `zero`, whether it is a published success rate of 0 %; `note`, a known fault of
+    the number or an obstacle to the comparison; `finding`, the written finding on it.
 
-    The verdict is "agrees" or "differs"; "cannot tell" if `power` is below 80 %, or there are too few solved runs for
-    any test; "too few runs" if there are fewer of ours than were published; "not run".
+    The verdict is "agrees" or "differs"; "cannot tell" if `power` is below 80 %, or if there are too few solved runs
+    for any test; "too few runs" if we have fewer runs than were published; or "not run".
 
     Args:
-        store: where the runs are.
-        experiments: what to judge; all by default.
+        store: the store of the runs.
+        experiments: experiments to judge; all by default.
         criterion: the thresholds behind the published decisions, or those of the task's own subsets. Estimators are
             those of the published numbers either way.
     """
@@ -67,14 +67,14 @@ def verdicts(
 
 
 def verdicts_of(cells: Cells, experiments: Iterable[Experiment]) -> pd.DataFrame:
-    """What `verdicts` makes of experiments whose runs are judged."""
+    """Return the result of `verdicts` for experiments whose runs are judged."""
     rows = [row for experiment in experiments for row in _verdicts(cells, experiment)]
     numbers = dict.fromkeys(["p", "level", "power", "finds"], float)
     return pd.DataFrame(rows, columns=COLUMNS).astype({**numbers, "zero": bool})
 
 
 def _verdicts(cells: Cells, experiment: Experiment) -> list[dict[str, Any]]:
-    """The published numbers of an experiment; the tests of one measure are seen together."""
+    """Return the published numbers of an experiment, with the tests of each measure judged together."""
     made = [*_rows(cells, experiment)]
     families: dict[tuple[str, bool], list[tuple[dict[str, Any], Compared]]] = {}
     for row, compared in made:
@@ -91,7 +91,7 @@ def _verdicts(cells: Cells, experiment: Experiment) -> list[dict[str, Any]]:
 
 
 def _power(compared: Compared, scale: Scale, level: float) -> tuple[float, float]:
-    """Chance that the difference that must be found is, and the smallest difference that is found with enough of it."""
+    """Return the chance of finding the required difference, and the smallest difference found with enough chance."""
     if compared.power is None:
         return math.nan, math.nan
     test = compared.power
@@ -104,7 +104,7 @@ def _power(compared: Compared, scale: Scale, level: float) -> tuple[float, float
 
 
 def _rows(cells: Cells, experiment: Experiment) -> Iterator[tuple[dict[str, Any], Compared]]:
-    """The published numbers of an experiment; those that can be tested agree until all tests are seen together."""
+    """Yield the published numbers of an experiment; those that can be tested agree until all tests are combined."""
     published = experiment.published
     if published is None:
         return
@@ -121,12 +121,12 @@ def _rows(cells: Cells, experiment: Experiment) -> Iterator[tuple[dict[str, Any]
 
 
 def is_rate(measure: str) -> bool:
-    """Whether a measure is a share of runs."""
+    """Return whether a measure is a share of runs."""
     return measure.endswith("_rate") or measure.startswith("gate_")
 
 
 def scale_of(measure: str) -> Scale:
-    """Return how a difference of a measure is measured."""
+    """Return the scale on which differences of a measure are measured."""
     return POINTS if is_rate(measure) else TIMES
 
 
@@ -153,13 +153,13 @@ def _verdict(cell: Judged, needed: int, compared: Compared) -> Verdict:
 
 
 def matrix(frame: pd.DataFrame) -> pd.DataFrame:
-    """How many published numbers of each experiment have which verdict; success rates of 0 % in print apart.
+    """Count the published numbers of each experiment by verdict, success rates of 0 % separately.
 
-    One row per experiment: `numbers`, `agrees`, `differs`, `cannot tell`, `too few runs` and `not run`, and then the
-    same, each name beginning with "zero ", of the cells that fail in print.
+    There is one row per experiment: `numbers`, `agrees`, `differs`, `cannot tell`, `too few runs` and `not run`, and
+    then the same counts for published success rates of 0 %, with names that start with "zero ".
 
     Args:
-        frame: what `verdicts` made.
+        frame: result of `verdicts`.
     """
     rows = []
     for (paper, name), part in frame.groupby(["paper", "experiment"], sort=False):

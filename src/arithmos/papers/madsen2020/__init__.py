@@ -18,6 +18,6 @@ paper = Paper(
     claims=CLAIMS,
     comparisons=COMPARISONS,
     findings=read_findings(Path(__file__).with_name("findings.toml")),
-    introduction="Published numbers come from the authors' program, so that is what is run here, also where the text "
-    "of the paper says otherwise.",
+    introduction="The published numbers come from the authors' program, so its settings are used here, even where the "
+    "text of the paper says otherwise.",
 )

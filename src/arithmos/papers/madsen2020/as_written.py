@@ -1,6 +1,6 @@
-"""What the text of Madsen & Johansen (2020) says, where the published runs did otherwise; beside what was run.
+"""Models as the text of Madsen & Johansen (2020) describes them, where the published runs differ from it.
 
-Each model written as in the paper stands below the published one, and says where in the paper it is written.
+Each follows the published model, and its label says where in the paper it is described.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from .experiments import ABLATIONS, HIDDEN, MULTIPLY, with_strength
 
 
 def _written(published: str, name: str, label: str, *layers: Layer) -> Model:
-    """A published model with other layers, and its own schedule."""
+    """Return a published model with other layers and its own schedule."""
     return dataclasses.replace(MODELS[published], name=name, label=label, layers=layers)
 
 
@@ -38,7 +38,7 @@ PAIRS: list[tuple[Operation, str, Model]] = [
 
 
 def _unclamped(model: Model, name: str, label: str) -> Model:
-    """The model with weights that nothing bounds: not the parameters, and not what the forward pass makes of them."""
+    """Return the model with unbounded weights: neither the parameters nor the forward pass clips them."""
     return dataclasses.replace(model.with_options(project=False, clip=False), name=name, label=label)
 
 
@@ -54,7 +54,7 @@ CONTENTS = [
     Experiment(
         name="as-written",
         item="Model table and initialization, as written",
-        title="Models as the paper describes them, below those that it ran",
+        title="Models as the paper describes them, below those it ran",
         specs=tuple(
             Spec(task=Arithmetic(operation=operation), model=model)
             for operation, name, written in sorted(PAIRS, key=lambda pair: ("mul", "add", "sub").index(pair[0]))

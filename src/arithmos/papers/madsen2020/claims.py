@@ -1,4 +1,4 @@
-"""What Madsen & Johansen (2020) say their arithmetic experiments show, in our words; the claims in their order."""
+"""Claims of Madsen & Johansen (2020) about their arithmetic experiments, in our words and in their order."""
 
 from ...tasks import OPERATIONS
 from ..evidence import Claim, Outcome, at_least, more_often, pool, sooner, sparser
@@ -9,7 +9,7 @@ from .experiments import ALL_MODELS, HIDDEN, MULTIPLIERS, RANGES
 _MORE = "the 95% interval of the difference of success rates is above 0"
 _SOONER = "solved runs come first by the rank-sum test at 5%"
 _CANNOT = "the 95% interval of the success rate ends at 10% or below"
-_CAN = "the 95% interval of the success rate begins at 90% or above"
+_CAN = "the 95% interval of the success rate starts at 90% or above"
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
@@ -31,7 +31,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="no-bias",
         where="2.2, Table 2",
-        text="Weights made of tanh and sigmoid are not drawn to −1, 0 and 1: NAC₊ solves + and − without them.",
+        text="Weights of tanh and sigmoid are not biased towards −1, 0 and 1: NAC₊ solves + and − without these.",
         criterion="the 95% interval of the median sparsity error of solved runs is above 0.1, on + and on −",
         experiments=("table-2",),
         test=h.no_bias,
@@ -95,7 +95,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="no-division",
         where="4.1, figure: hidden size",
-        text="Taking division away improves the success rate of NAC•: as NAC•,σ and as NAC•,NMU it multiplies better.",
+        text="Removing division improves the success rate of NAC•: as NAC•,σ and as NAC•,NMU it multiplies better.",
         criterion=f"on × {_MORE}",
         experiments=("all-models",),
         test=lambda cases: Outcome.all(
@@ -122,7 +122,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="negative-inputs",
         where="4.1, figure: input range",
-        text="The NMU, and of these models it alone, handles inputs of both signs.",
+        text="Of these models, only the NMU handles inputs of both signs.",
         criterion=f"on U[-2,2] {_MORE}, and for the others {_CANNOT}",
         experiments=("input-range",),
         test=h.negative_inputs,
@@ -146,7 +146,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="all-ranges",
         where="Conclusion",
-        text="The models support all input ranges (which the claim before this one denies).",
+        text="The models support all input ranges (which the previous claim contradicts).",
         criterion="in each of the seven ranges the NMU's success rate is above 50% by its interval",
         experiments=("input-range",),
         test=h.in_ranges(*[f"U[{low:g},{high:g}]" for ((low, high),), _ in RANGES]),
@@ -170,8 +170,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="ablation-3",
         where="Ablation, 3",
-        text="Without the clamp little changes; convergence is slightly slower at most.",
-        criterion="over all hidden sizes the success rates differ by 10 points at most, and medians by 10% on average",
+        text="Without the clamp little changes; convergence is at most slightly slower.",
+        criterion="over all hidden sizes the success rates differ by at most 10 points, and medians by 10% on average",
         experiments=("ablation",),
         test=h.no_clamp,
     ),
@@ -236,7 +236,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gating-3",
         where="2.8; Gating, 3",
-        text="What a gate chooses is mostly random and independent of the task.",
+        text="The choice of a gate is mostly random and independent of the task.",
         criterion="for each model the shares of gates above ½ on × and + do not differ by Fisher's test at 5%, which "
         "would find a difference of 50 points, and both sides are chosen in at least 10% of runs",
         experiments=("gate",),
@@ -308,4 +308,4 @@ CLAIMS: tuple[Claim, ...] = (
     ],
     *MNIST_CLAIMS,
 )
-"""In the order of the paper; those on sequences of digits last."""
+"""Claims in the order of the paper; those on sequences of digits come last."""

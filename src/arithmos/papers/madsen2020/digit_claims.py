@@ -1,4 +1,4 @@
-"""What Madsen & Johansen (2020) say their experiments on sequences of handwritten digits show, in our words."""
+"""Claims of Madsen & Johansen (2020) about sequences of handwritten digits, in our words."""
 
 import math
 from collections.abc import Callable
@@ -33,26 +33,26 @@ _MORE = "the 95% interval of the difference of success rates is above 0"
 
 
 def beyond(operation: str, model: str, *others: str) -> Test:
-    """On the longest sequences the model is solved more often than each of the others."""
+    """Test that the model is solved more often than each of the others on the longest sequences."""
     name, at = f"mnist-{operation}", LONGEST[operation]
     return lambda cases: Outcome.all(more_often(cases(name, model, at), cases(name, other, at)) for other in others)
 
 
 def sides(cases: Cases, operation: str, model: str, at: float) -> tuple[Case, Case]:
-    """A model with the regularizer of its inputs, and without."""
+    """Return a model with the regularizer of its inputs, and without."""
     one, other = cases(f"mnist-{operation}", model, at), cases(f"mnist-{operation}-no-rz", model, at)
     return one, replace(other, label=f"{other.label} without R_z")
 
 
 def another_way(cases: Cases) -> Outcome:
-    """Without the regularizer some run of the NMU is solved that is no product once its weights are rounded."""
+    """Test that without the regularizer some solved run of the NMU is not a product once its weights are rounded."""
     _, without = sides(cases, "product", "NMU", TRAINED["product"])
     k = int(np.count_nonzero(without.runs.intended != 1))
     return Outcome(k > 0, f"{k} of {without.runs.k} solved runs of {without.label}")
 
 
 def intended_way(cases: Cases) -> Outcome:
-    """With the regularizer none is."""
+    """Test that with the regularizer there is no such run."""
     parts = []
     for model in ("NMU", "NACMulNMU"):
         case = cases("mnist-product", model, TRAINED["product"])
@@ -62,7 +62,7 @@ def intended_way(cases: Cases) -> Outcome:
 
 
 def similar_rates(cases: Cases) -> Outcome:
-    """With and without the regularizer products are solved as often."""
+    """Test that products are solved equally often with and without the regularizer."""
     parts = []
     for model in ("NMU", "NACMulNMU"):
         for at in (TRAINED["product"], LONGEST["product"]):
@@ -72,19 +72,19 @@ def similar_rates(cases: Cases) -> Outcome:
 
 
 def other_solutions(cases: Cases) -> Outcome:
-    """Solved runs of products are sparser with the regularizer."""
+    """Test that solved runs of products are sparser with the regularizer."""
     pairs = [sides(cases, "product", model, TRAINED["product"]) for model in ("NMU", "NACMulNMU")]
     return Outcome.all(sparser([pair]) for pair in pairs)
 
 
 def reduced(cases: Cases, operation: str, model: str) -> Interval:
-    """How much lower the success rate is without the regularizer, at the length of the training."""
+    """Return how much lower the success rate is without the regularizer, at the training length."""
     one, other = sides(cases, operation, model, TRAINED[operation])
     return statistics.rate_difference(one.runs.k, one.runs.n, other.runs.k, other.runs.n)
 
 
 def larger_reduction(cases: Cases) -> Outcome:
-    """Without the regularizer sums lose more than products; the errors of both differences added as variances are."""
+    """Test that sums lose more without the regularizer than products do; errors of the differences add as variances."""
     add, mul = reduced(cases, "sum", "NAU"), reduced(cases, "product", "NMU")
     middle = add.estimate - mul.estimate
     low = middle - math.hypot(add.estimate - add.low, mul.high - mul.estimate)
@@ -95,14 +95,14 @@ def larger_reduction(cases: Cases) -> Outcome:
 
 
 def learns_the_mean(cases: Cases) -> Outcome:
-    """Some run that is solved on the longest sums adds much the same number whatever the digit."""
+    """Test that some run solved on the longest sums adds nearly the same number for every digit."""
     case = cases("mnist-sum-no-rz", "NAU", LONGEST["sum"])
     k = int(np.count_nonzero(case.runs.rises < 0.5))
     return Outcome(k > 0, f"{k} of {case.runs.k} solved runs of {case.label}")
 
 
 def grows_exponentially(operation: str, model: str) -> Test:
-    """Over the lengths, a line fits the logarithm of the error better than one over their logarithm does."""
+    """Test that the logarithm of the error is closer to linear in the length than in its logarithm."""
 
     def test(cases: Cases) -> Outcome:
         lengths = np.array({"product": PRODUCT, "sum": SUM}[operation].test_lengths, np.float64)
@@ -195,7 +195,7 @@ MNIST_CLAIMS = (
         name="mnist-larger-reduction",
         where="Sequential MNIST, sum without R_z",
         text="That costs the NAU on sums more than the NMU on products.",
-        criterion="at the lengths of the training the 95% interval of the difference of both differences is above 0",
+        criterion="at the training lengths the 95% interval of the difference of both differences is above 0",
         experiments=("mnist-sum", "mnist-sum-no-rz", "mnist-product", "mnist-product-no-rz"),
         test=larger_reduction,
     ),
@@ -210,8 +210,8 @@ MNIST_CLAIMS = (
     Claim(
         name="mnist-mean",
         where="Sequential MNIST, sum without R_z",
-        text="That is because some runs just learn the mean of the digits, which will do for long sums.",
-        criterion="in a run that solves sums of a thousand digits what is added rises by less than ½ a digit",
+        text="That is because some runs only learn the mean of the digits, which is enough for long sums.",
+        criterion="in a run that solves sums of a thousand digits the number added rises by less than ½ per digit",
         experiments=("mnist-sum-no-rz",),
         test=learns_the_mean,
     ),
@@ -233,4 +233,4 @@ MNIST_CLAIMS = (
         test=other_solutions,
     ),
 )
-"""In the order of the paper."""
+"""Claims in the order of the paper."""

@@ -1,8 +1,8 @@
 """Sequences of handwritten digits in Madsen & Johansen (2020): running products and sums behind a CNN.
 
-As in the released program: the product leaves out the zeros, the regularizer of sparsity is the same for every unit
-that has one, and the NALU and the LSTM start at 0 in the product too. Whether a run is solved is told by the reference,
-whose cell has nothing to learn.
+As in the released program, the product leaves out zeros, the sparsity regularizer is the same for every unit that has
+one, and the NALU and the LSTM start at 0 in the product too. A run is solved if it does as well as the reference, whose
+cell has nothing to learn.
 """
 
 from ...spec import NO_SCHEDULE, InputRegularizer, Layer, Model, Spec
@@ -27,13 +27,13 @@ SPARSE = SparsitySchedule(10.0, 10_000, 100_000)
 
 
 def cell(unit: str, label: str, *, name: str = "", sparse: bool = False, inputs: float = 0.0) -> Model:
-    """A model of one unit, the cell."""
+    """Return a model of one unit, the cell."""
     schedule = SPARSE if sparse else NO_SCHEDULE
     return Model(name or unit, (Layer(unit),), schedule, label, InputRegularizer(inputs))
 
 
 def own_cell(name: str | Model) -> Model:
-    """A unit by its name, or `path/to/file.py:Class`, as a cell with the regularizer of sparsity; a model as it is."""
+    """Return a unit, by name or as `path/to/file.py:Class`, as a cell with the sparsity regularizer."""
     if isinstance(name, Model):
         return name
     layer = Layer(name)
@@ -41,7 +41,7 @@ def own_cell(name: str | Model) -> Model:
 
 
 def problem(task: DigitSequences, model: Model) -> Spec:
-    """A run as it was published: 1001 epochs, a record every fifth, before the first update of the epoch."""
+    """Return a run as published: 1001 epochs, with a record every fifth, before the first update of the epoch."""
     epoch = task.epoch(BATCH)
     return Spec(
         task=task,
@@ -54,7 +54,7 @@ def problem(task: DigitSequences, model: Model) -> Spec:
 
 
 def multipliers(inputs: float) -> list[Model]:
-    """The models of the product; those with a regularizer of inputs have it at this strength."""
+    """Return the models of the product; those with an input regularizer have it at this strength."""
     return [
         cell("NACMulNMU", "NAC•,NMU", sparse=True, inputs=inputs),
         cell("NACMulSigma", "NAC•,σ"),
@@ -66,7 +66,7 @@ def multipliers(inputs: float) -> list[Model]:
 
 
 def adders(inputs: float) -> list[Model]:
-    """The models of the sum; the NAU has its regularizer of inputs at this strength."""
+    """Return the models of the sum; the NAU has its input regularizer at this strength."""
     return [
         cell("NACAdd", "NAC₊,Rz", name="NACAddRz", inputs=1.0),
         cell("NACAdd", "NAC₊"),
@@ -80,11 +80,11 @@ REFERENCES = {
     "mul": cell("SolvedMul", "reference ×", name="ReferenceMul"),
     "add": cell("SolvedAdd", "reference +", name="ReferenceAdd"),
 }
-"""By operation."""
+"""Tasks by operation."""
 
 
 def sides(task: DigitSequences, unit: str, label: str, *, sparse: bool) -> list[Spec]:
-    """A unit with the regularizer of its inputs, and without."""
+    """Return a unit with the regularizer of its inputs, and without."""
     return [
         problem(task, cell(unit, label, name=f"{unit}Rz", sparse=sparse, inputs=1.0)),
         problem(task, cell(unit, f"{label} without R_z", name=f"{unit}NoRz", sparse=sparse)),
@@ -131,7 +131,7 @@ CONTENTS = [
     Experiment(
         name="mnist-reference",
         item="Sequential MNIST, thresholds",
-        title="Handwritten digits before a cell that multiplies or adds without error",
+        title="Handwritten digits read by a cell that multiplies or adds without error",
         specs=tuple(problem(task, REFERENCES[task.operation]) for task in (PRODUCT, SUM)),
         seeds=SEEDS,
         axis="test_length",
@@ -139,7 +139,7 @@ CONTENTS = [
     Experiment(
         name="mnist-rz",
         item="Sequential MNIST, what R_z does",
-        title="What the regularizer of its inputs does to the numbers that a cell is given, and to its weights",
+        title="Effect of the input regularizer on the numbers that a cell is given, and on its weights",
         specs=(
             *sides(PRODUCT, "NMU", "NMU", sparse=True),
             *sides(PRODUCT, "NACMulNMU", "NAC•,NMU", sparse=True),

@@ -1,8 +1,8 @@
-"""The estimators behind the numbers of Madsen & Johansen (2020), with their faults, and how ours compare.
+"""Estimators behind the numbers of Madsen & Johansen (2020), with their faults, and their comparison with ours.
 
-The tests are those of `papers.comparison`, made with the published estimators. A printed number may be off by its
-rounding, or by the grid of its drawing, to either side (`faults.error`). Numbers to be found have the relative width of
-the printed interval.
+The tests are those of `papers.comparison`, with the published estimators. A printed number may be off by its rounding,
+or by the grid of its drawing, in either direction (`faults.error`). Numbers to be found have the relative width of the
+printed interval.
 """
 
 import dataclasses
@@ -19,11 +19,11 @@ from ..published import Published
 from .faults import error, fault, readings
 
 GATE_BINS = 24
-"""Centers of the bins of the published histogram of gates are 0/24, 1/24, … 24/24."""
+"""Number of intervals of the published gate histogram, whose bins are centered at 0/24, 1/24, … 24/24."""
 
 
 def success_rate(cell: Judged, printed: Printed, published: Published, iterations: int) -> Compared:
-    """Fisher's exact test; second logs of the same seeds are left out of the printed rate."""
+    """Compare success rates by Fisher's exact test, without second logs of the same seeds."""
     k, n, stated = printed["k"], printed["n"], published.stated
     return rates(cell, cell.success_rate, cell.k, k, stated if stated is not None and n > stated >= k else n)
 
@@ -39,13 +39,13 @@ def _gate_share(bin_: int) -> Comparison:
 
 
 def solved_at_median(cell: Judged, printed: Printed, published: Published, iterations: int) -> Compared:
-    """The place of the printed median among our runs."""
+    """Compare medians by the position of the printed one among our runs."""
     value = printed["solved_at_median"]
     return median(cell, printed, iterations, lambda times: error(published, "solved_at_median", times * value))
 
 
 def solved_at_mean(cell: Judged, printed: Printed, published: Published, iterations: int) -> Compared:
-    """The printed mean among those that the published estimator, its variance fixed, makes of unseen samples."""
+    """Compare the printed mean with those of unseen samples by the published estimator, whose variance is fixed."""
     x, value, k = np.maximum(cell.solved_at, 1.0), printed["solved_at_mean"], printed["k"]
     ours = cell.solved_at_mean_released
     if not testable(x, k):
@@ -69,10 +69,10 @@ def solved_at_mean(cell: Judged, printed: Printed, published: Published, iterati
 
 
 def sparsity_mean(cell: Judged, printed: Printed, published: Published, iterations: int) -> Compared:
-    """The printed error among the means of unseen samples, halved as it was; the better of the two if none knows.
+    """Compare the printed error with the means of unseen samples, halved as it was; use the better if that is unknown.
 
-    The published fit follows the sample mean by a factor that hardly changes from sample to sample, so it is taken
-    from our own runs.
+    The published fit is the sample mean times a factor that hardly changes from sample to sample, so the factor is
+    taken from our own runs.
     """
     x, value, k = np.minimum(cell.sparsity, 0.5), printed["sparsity_mean"], printed["k"]
     ours = cell.sparsity_mean_released
@@ -87,7 +87,7 @@ def sparsity_mean(cell: Judged, printed: Printed, published: Published, iteratio
     least, most = (statistics.unseen(x, k, 0.0, high).mean(axis=1) for high in (0.0, 0.5))
 
     def means(high: float) -> Floats:
-        """Those of unseen samples whose last gap ends there; they grow with it as a line does."""
+        """Return the means of unseen samples whose last gap ends at `high`; they are linear in it."""
         share = (high - x.max()) / (0.5 - x.max()) if high > x.max() else 0.0
         unseen: Floats = least + share * (most - least)
         return unseen
@@ -108,7 +108,7 @@ def sparsity_mean(cell: Judged, printed: Printed, published: Published, iteratio
 
 
 def _with_fault(measure: str, compare: Comparison) -> Comparison:
-    """A comparison that notes what is known to be wrong with the printed number."""
+    """Add the known fault of the printed number to a comparison."""
 
     def compared(cell: Judged, printed: Printed, published: Published, iterations: int) -> Compared:
         found = compare(cell, printed, published, iterations)
@@ -129,4 +129,4 @@ COMPARISONS: Mapping[str, Comparison] = {
         ("gate_adds", _gate_share(GATE_BINS)),
     )
 }
-"""How each measure is compared."""
+"""Comparison of each measure."""

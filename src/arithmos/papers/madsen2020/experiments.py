@@ -1,6 +1,6 @@
 """Madsen & Johansen, "Neural Arithmetic Units", ICLR 2020: its tables and figures, in the order of the paper.
 
-Published numbers come from the authors' program, so that is what is run here, also where the text says otherwise.
+The published numbers come from the authors' program, so its settings are used here, even where the text differs.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ STRENGTHS = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0]
 
 
 SEEDS_OF_FIGURES = 50
-"""Seeds behind a point of a figure, as stated; a point with more runs has second logs of some of them."""
+"""Stated number of seeds behind a point of a figure; a point with more runs has second logs of some of them."""
 
 
 def printed(name: str, *, gates: str = "", stated: int | None = None) -> Published:
@@ -60,7 +60,7 @@ def _task(operation: Operation) -> Arithmetic:
 
 
 def _long(size: int) -> int:
-    """Iterations of the sweep over input sizes, which the paper does not state."""
+    """Return the iterations for an input size, which the paper does not state."""
     return 5_000_000 if size <= 100 else 10_000_000 if size <= 200 else 15_000_000
 
 
@@ -70,7 +70,7 @@ def with_strength(model: Model, strength: float) -> Model:
 
 
 def _without(model: Model, *, regularizer: bool, clamp: bool, name: str, label: str) -> Model:
-    """The model without its regularizer, without the projection of its parameters, or without both."""
+    """Return the model without its regularizer, without the projection of its parameters, or without both."""
     model = with_strength(model, 0.0) if regularizer else model
     model = model.with_options(project=False) if clamp else model
     return dataclasses.replace(model, name=name, label=label)
@@ -188,7 +188,7 @@ CONTENTS = [
     Experiment(
         name="gate",
         item="Table and figure: gating (appendix)",
-        title="Which side a gate takes",
+        title="Choice of a gate between addition and multiplication",
         specs=tuple(Spec(task=_task(operation), model=model) for operation in ("mul", "add") for model in GATED),
         published=printed("table_gate", gates="figure_gate_histogram"),
     ),

@@ -1,4 +1,4 @@
-"""How exact a published number is, and what is known to be wrong with it; README.md here has the whole story."""
+"""Precision and known faults of the published numbers; README.md in this folder has the whole story."""
 
 import math
 from collections.abc import Mapping
@@ -21,23 +21,23 @@ RESOLUTION: Mapping[str, tuple[float, float]] = {
     "figure_mnist_sum": (3.6, 5e-6),
     "figure_mnist_sum_no_Rz": (3.6, 5e-6),
 }
-"""Half the grid of a drawing, in solved-at steps and in sparsity errors."""
+"""Half the grid of a drawing, for solved-at steps and for sparsity errors."""
 
 OUT_OF_ORDER = ("table_static", "table_all_models")
 """Tables whose latest solved-at steps come from rows that a merge put out of order."""
 
 _OPTIMIZER = 0.01
-"""What the released optimizer leaves of a mean on a flat likelihood, as a share of it."""
+"""Relative error that the released optimizer leaves in a mean on a flat likelihood."""
 
 _SMALLEST_HALF = 1.78e-5
-"""Halved sparsity errors are above this: the fit that halves gave no standard error below."""
+"""Smallest halved sparsity error: below it, the fit that halves gave no standard error."""
 
 
 def error(published: Published, measure: str, value: float) -> float:
-    """How far a published number may be from what the released code computed.
+    """Return the largest distance of a published number from what the released code computed.
 
-    Tables round to two digits. Points of figures are read to twice the half grid of the drawing; a sparsity error
-    below two and a half of it is written as 0.
+    Tables round to two digits. Points of figures are read to twice the half grid of the drawing; a sparsity error below
+    two and a half times that is printed as 0.
 
     Args:
         published: the table or figure.
@@ -59,12 +59,12 @@ def error(published: Published, measure: str, value: float) -> float:
 
 
 def readings(value: float, k: int, away: float = 0.0) -> tuple[bool, ...]:
-    """Whether a published sparsity error is half of a mean: (True,), (False,), or both if it cannot be known.
+    """Return whether a published sparsity error is half of a mean: (True,), (False,), or both if unknown.
 
     Args:
         value: the number.
-        k: solved runs behind it.
-        away: how far it may be from what was computed, as `error` tells; a half that a drawing shows as 0 is one.
+        k: number of solved runs behind it.
+        away: largest error of the number, as `error` returns it; a half that a drawing shows as 0 counts as halved.
 
     Example:
         >>> readings(0.23, 100), readings(4.2e-7, 98), readings(3.2e-5, 100), readings(0.0, 50, 2.75e-5)
@@ -76,14 +76,14 @@ def readings(value: float, k: int, away: float = 0.0) -> tuple[bool, ...]:
 
 
 def fault(published: Published, measure: str, row: Mapping[str, Any]) -> str:
-    """What is known to be wrong with one published number, in a line; empty if it is what its name says.
+    """Return the known fault of a published number on one line, or an empty string.
 
-    That no mean is a sample mean, and that sparsity errors above 3.6·10⁻⁵ are halved, goes for all of them and is not
-    repeated.
+    Two faults apply to all numbers and are not repeated: no mean is a sample mean, and sparsity errors above 3.6·10⁻⁵
+    are halved.
 
     Args:
         published: the table or figure.
-        measure: which number of the cell.
+        measure: name of the number.
         row: the cell or point, as `load` has it.
     """
     k, n, value = int(row["k"]), int(row["n"]), row[measure]
@@ -107,7 +107,7 @@ def fault(published: Published, measure: str, row: Mapping[str, Any]) -> str:
         elif k > 1 and len(readings(value, k, error(published, measure, value))) > 1:
             faults.append("a mean or half of one")
         elif k > 1 and value > 0.25:
-            faults.append("a whole mean, unlike its neighbours")
+            faults.append("a whole mean, unlike its neighbors")
         if str(row["model"]) in ("Linear", "ReLU", "ReLU6"):
             faults.append("errors above ½ were cut to ½")
     return "; ".join(faults)

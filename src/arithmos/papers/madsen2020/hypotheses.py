@@ -1,4 +1,4 @@
-"""What the claims of Madsen & Johansen (2020) come to: hypotheses on cells, and what the runs say of them."""
+"""Hypotheses that the claims of Madsen & Johansen (2020) amount to, and their tests on the runs."""
 
 from collections.abc import Callable, Sequence
 
@@ -38,31 +38,31 @@ NMU, NO_SPARSE, NO_CLAMP, NEITHER = (model.name for model in ABLATIONS)
 
 
 def against(experiment: str, model: str, others: Sequence[str], at: float | str) -> Test:
-    """The model is solved more often than each of the others."""
+    """Test that the model is solved more often than each of the others."""
     return lambda cases: Outcome.all(
         more_often(cases(experiment, model, at), cases(experiment, other, at)) for other in others
     )
 
 
 def ahead(experiment: str, model: str, others: Sequence[str], *places: float | str) -> Test:
-    """The model is solved sooner than each of the others, at each place."""
+    """Test that the model is solved sooner than each of the others, at each position."""
     return lambda cases: Outcome.all(
         sooner([(cases(experiment, model, at), cases(experiment, other, at))]) for at in places for other in others
     )
 
 
 def fails_at(experiment: str, models: Sequence[str], *places: float | str) -> Test:
-    """None of the models can do it, at any of the places."""
+    """Test that none of the models succeeds at any of the positions."""
     return lambda cases: Outcome.all(at_most(cases(experiment, model, at)) for at in places for model in models)
 
 
 def ablated(cases: Cases, model: str, hidden: Sequence[int] = tuple(HIDDEN)) -> list[Case]:
-    """A model of the ablation at each hidden size."""
+    """Return a model of the ablation at each hidden size."""
     return [cases("ablation", model, float(size)) for size in hidden]
 
 
 def addition_success(cases: Cases) -> Outcome:
-    """NAU and NAC₊ always solve + and −."""
+    """Test that NAU and NAC₊ always solve + and −."""
     parts = []
     for at in ("add", "sub"):
         nau, nac = cases("table-2", "NAU", at), cases("table-2", "NACAdd", at)
@@ -71,13 +71,13 @@ def addition_success(cases: Cases) -> Outcome:
 
 
 def linear_subtraction(cases: Cases) -> Outcome:
-    """A linear model solves − in less than half of its runs, and less often than +."""
+    """Test that a linear model solves − in less than half of its runs, and less often than +."""
     add, sub = (cases("table-2", "Linear", at) for at in ("add", "sub"))
     return Outcome.all([at_most(sub, 0.5), more_often(add, sub)])
 
 
 def no_bias(cases: Cases) -> Outcome:
-    """Solved runs of NAC₊ have weights far from −1, 0 and 1."""
+    """Test that solved runs of NAC₊ have weights far from −1, 0 and 1."""
     parts = []
     for at in ("add", "sub"):
         case = cases("table-2", "NACAdd", at)
@@ -88,13 +88,13 @@ def no_bias(cases: Cases) -> Outcome:
 
 
 def negative_inputs(cases: Cases) -> Outcome:
-    """On inputs of both signs the NMU is solved more often than the others, which cannot do it."""
+    """Test that the NMU is solved more often on inputs of both signs than the others, which fail."""
     own, *others = (cases("input-range", model, "U[-2,2]") for model in ("NMU", *OTHERS))
     return Outcome.all([*[more_often(own, other) for other in others], *map(at_most, others)])
 
 
 def no_clamp(cases: Cases) -> Outcome:
-    """Without the clamp success rates are alike, and medians of solved-at not much later."""
+    """Test that without the clamp success rates are alike, and medians of solved-at not much later."""
     own, other = ablated(cases, NMU), ablated(cases, NO_CLAMP)
     rates = alike(pool("no clamp", other), pool("NMU", own))
     both = [(a.runs.solved_at, b.runs.solved_at) for a, b in zip(other, own, strict=True)]
@@ -105,7 +105,7 @@ def no_clamp(cases: Cases) -> Outcome:
 
 
 def _later(pairs: Sequence[tuple[Floats, Floats]]) -> Interval:
-    """How much later the medians of the first of each pair are, on average, with its 95 % bootstrap interval."""
+    """Return how much later the medians of the first of each pair are, on average, with a 95 % bootstrap interval."""
     rng = np.random.default_rng(0)
 
     def medians(x: Floats) -> Floats:
@@ -121,19 +121,19 @@ def _later(pairs: Sequence[tuple[Floats, Floats]]) -> Interval:
 
 
 def not_critical(cases: Cases) -> Outcome:
-    """Each variant of the ablation keeps half of the NMU's success rate."""
+    """Test that each variant of the ablation keeps half of the NMU's success rate."""
     own, *variants = (pool(model, ablated(cases, model)) for model in (NMU, NO_SPARSE, NO_CLAMP, NEITHER))
     half = own.runs.k / own.runs.n / 2
     return Outcome.all([Outcome(True, own.rate), *[at_least(variant, half) for variant in variants]])
 
 
 def _adds(case: Case) -> Case:
-    """Gates that choose addition, counted as solved runs are."""
+    """Return a case in which gates that choose addition are counted as solved runs."""
     return Case(case.label, Judged(k=int(np.count_nonzero(case.runs.gate > 0.5)), n=case.runs.n))
 
 
 def separate_adds(cases: Cases) -> Outcome:
-    """Gates of NALU choose addition more often if its weights are separate, whatever the task."""
+    """Test that NALU's gates choose addition more often with separate weights, on each task."""
     return Outcome.all(
         more_often(*[_adds(cases("gate", model, at)) for model in ("GateNALUSeparate", "GateNALUShared")])
         for at in ("mul", "add")
@@ -141,7 +141,7 @@ def separate_adds(cases: Cases) -> Outcome:
 
 
 def addition_needs_gate(cases: Cases) -> Outcome:
-    """NALU solves + where its gate chooses addition, and nowhere else."""
+    """Test that NALU solves + where its gate chooses addition, and nowhere else."""
     both = pool("NALU", [cases("gate", model, "add") for model in ("GateNALUSeparate", "GateNALUShared")]).runs
     n, k = (int(np.count_nonzero(gate > 0.5)) for gate in (both.gate, both.gate_solved))
     elsewhere = Case("solved elsewhere", Judged(k=both.k - k, n=both.n - n))
@@ -149,7 +149,7 @@ def addition_needs_gate(cases: Cases) -> Outcome:
 
 
 def multiplication_beyond_gate(cases: Cases) -> Outcome:
-    """Where gates choose multiplication the NMU is solved more often than NAC•."""
+    """Test that the NMU is solved more often than NAC• where gates choose multiplication."""
     chosen = []
     for model in ("GateNAUNMU", "GateNALUSeparate", "GateNALUShared"):
         case = cases("gate", model, "mul")
@@ -161,7 +161,7 @@ def multiplication_beyond_gate(cases: Cases) -> Outcome:
 
 
 def gate_is_random(cases: Cases) -> Outcome:
-    """What gates choose does not depend on the task, and is not always the same."""
+    """Test that the choice of gates does not depend on the task and is not always the same."""
     parts = []
     for model in ("GateNALUSeparate", "GateNALUShared", "GateNAUNMU"):
         mul, add = (_adds(cases("gate", model, at)) for at in ("mul", "add"))
@@ -172,7 +172,7 @@ def gate_is_random(cases: Cases) -> Outcome:
 
 
 def barely_roots(cases: Cases) -> Outcome:
-    """NAC• and NALU solve √z now and then."""
+    """Test that NAC• and NALU solve √z now and then."""
     both = [cases("all-models", model, "root") for model in ("NACMul", "NALU")]
     seldom = Outcome.all(at_most(case, 0.2) for case in both)
     if all(case.runs.k for case in both):
@@ -181,7 +181,7 @@ def barely_roots(cases: Cases) -> Outcome:
 
 
 def twice(model: str) -> Test:
-    """Solved runs of z² multiply the subset sum by itself: rounded, that is how a network of two layers is z²."""
+    """Test that solved runs of z² multiply the subset sum by itself, which is how two rounded layers can give z²."""
 
     def test(cases: Cases) -> Outcome:
         case = cases("all-models", model, "squared")
@@ -194,7 +194,7 @@ def twice(model: str) -> Test:
 
 
 def strength_is_best(experiment: str, model: str, chosen: float) -> Test:
-    """No other strength of the regularizer is solved more often by 10 points."""
+    """Test that no other strength of the regularizer is solved more often by 10 points."""
 
     def test(cases: Cases) -> Outcome:
         every = {strength: cases(experiment, model, strength) for strength in STRENGTHS}
@@ -205,19 +205,19 @@ def strength_is_best(experiment: str, model: str, chosen: float) -> Test:
 
 
 def sparser_than_nac(cases: Cases) -> Outcome:
-    """On + and − the NAU is sparser than NAC₊."""
+    """Test that the NAU is sparser than NAC₊ on + and −."""
     return Outcome.all(
         sparser([(cases("table-2", "NAU", at), cases("table-2", "NACAdd", at))]) for at in ("add", "sub")
     )
 
 
 def in_ranges(*ranges: str) -> Test:
-    """The NMU solves more than half of its runs in each range."""
+    """Test that the NMU solves more than half of its runs in each range."""
     return lambda cases: Outcome.all(at_least(cases("input-range", "NMU", at), 0.5) for at in ranges)
 
 
 def unconstrained(cases: Cases) -> Outcome:
-    """With two hidden units every variant of the ablation succeeds."""
+    """Test that every variant of the ablation succeeds with two hidden units."""
     return Outcome.all(
         at_least(case) for model in (NO_SPARSE, NO_CLAMP, NEITHER) for case in ablated(cases, model, [2])
     )

@@ -1,4 +1,4 @@
-"""The figures of Madsen & Johansen (2020) that need no training."""
+"""Figures of Madsen & Johansen (2020) that need no training."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ SURFACES = (
     Surface(
         name="loss-surface",
         item="Figure: loss curvature",
-        title="Squared error of NAC₊ → NAC• with one weight a layer, for three values of ε",
+        title="Squared error of NAC₊ → NAC• with one weight per layer, for three values of ε",
         x=Axis("w₁", -1.0, 1.0, 41),
         y=Axis("w₂", -1.0, 1.0, 41),
         label="Squared error",
@@ -22,7 +22,7 @@ SURFACES = (
     Surface(
         name="expectation-error",
         item="Figure: expectation error (appendix)",
-        title="How far the expansion of E[z] for NAC• lies above the expectation",
+        title="Difference between the expansion of E[z] for NAC• and the expectation",
         x=Axis("r_w", 0.001, 0.496, 46),
         y=Axis("r_z", 1.0, 50.0, 50),
         label="Error",
@@ -30,4 +30,4 @@ SURFACES = (
         levels=tuple(round(0.01 * step, 2) for step in range(-7, 1)),
     ),
 )
-"""In the order of the paper."""
+"""Surfaces in the order of the paper."""
