@@ -114,7 +114,7 @@ def test_a_campaign_is_spared_what_another_stores_meanwhile(store, monkeypatch):
     assert 3 <= watch.spared_runs <= 4  # the first run may be one of the four
     assert (outcome.finished, outcome.stored, outcome.left) == (8 - watch.spared_runs, watch.spared_runs, 0)
     assert watch.left == pytest.approx(0)
-    assert said[-1].startswith(f"{watch.spared_runs} runs were made by other campaigns meanwhile")
+    assert said[-1].startswith(f"other campaigns made {watch.spared_runs} runs meanwhile")
 
 
 def test_others_are_looked_at_now_and_then(store, monkeypatch):

@@ -1,6 +1,6 @@
-"""The bench: run experiments into a store, and see a unit of one's own beside the published ones.
+"""The bench: run experiments into a store, and compare a unit with the published ones.
 
-Every verb of the command line has its twin here.
+Every command of the command line has its counterpart here.
 """
 
 from ._compare import compare as compare

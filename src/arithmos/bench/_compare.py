@@ -1,4 +1,4 @@
-"""A unit of one's own beside the published models."""
+"""Comparison of a user's unit with the published models."""
 
 import dataclasses
 import warnings
@@ -31,15 +31,15 @@ def compare(
     store: str | Path | Store = "runs",
     progress: Progress | None = None,
 ) -> "pd.DataFrame":
-    """A unit of one's own beside the published models, on the same task: a table with a row a model.
+    """Compare a unit with the published models on the same task; returns a table with one row per model.
 
     Args:
-        unit: a layer class, or a `Unit`.
-        first: the unit of the first layer; the own one is the second.
+        unit: a layer class or a `Unit`.
+        first: unit of the first layer; `unit` is the second.
         task: an operation, with the paper's defaults, or a task.
-        seeds: how many seeds.
-        iterations: the last iteration.
-        models: names of the models beside it; by default those of the paper's tables.
+        seeds: number of seeds.
+        iterations: last iteration.
+        models: names of the models to compare with; by default those of the paper's tables.
         engine: as in `run`; a unit without `parts` runs on the torch engine. Runs that fail are missing from the table,
             and a warning says why.
         store: as in `run`.
@@ -55,7 +55,7 @@ def compare(
     experiment = Experiment(
         name=name,
         item="",
-        title=f"{own.label} beside the published models",
+        title=f"{own.label} compared with the published models",
         specs=tuple(Spec(task=problem, model=m, iterations=iterations) for m in (mine, *others)),
         seeds=seeds,
     )

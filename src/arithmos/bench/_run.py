@@ -1,4 +1,4 @@
-"""Runs what is missing of some experiments into a store."""
+"""Run the missing runs of experiments into a store."""
 
 import math
 import signal
@@ -24,29 +24,29 @@ from ._sharing import Others, arrange
 
 
 class Progress(Protocol):
-    """Somebody who watches a campaign."""
+    """Progress observer of a campaign."""
 
     def begin(self, runs: int, stored: int, work: float) -> None:
-        """There are so many runs, of which some are stored, and so much work to do, in estimated seconds."""
+        """Start with a number of runs, of which some are stored, and the work to do, in estimated seconds."""
 
     def advance(self, iterations: int, work: float) -> None:
-        """So many iterations were done, and so much of the work with them."""
+        """Add finished iterations and the work that they were."""
 
     def fewer(self, work: float) -> None:
-        """So much need not be done: another campaign, or an earlier one, did it."""
+        """Subtract work that need not be done, because another or an earlier campaign did it."""
 
     def finished(self, run: Run) -> None:
-        """A run came to its end."""
+        """Add a finished run."""
 
     def spared(self) -> None:
-        """A run that was to be made has been made by another campaign on the same store."""
+        """Count a run that another campaign on the same store has made."""
 
     def say(self, line: str) -> None:
-        """Something slow or odd happens."""
+        """Show a message about something slow or unusual."""
 
 
 class Silent:
-    """Watches without a word."""
+    """Progress observer that shows nothing."""
 
     def begin(self, runs: int, stored: int, work: float) -> None: ...
 
@@ -63,7 +63,7 @@ class Silent:
 
 @dataclass(frozen=True)
 class Missed:
-    """Runs of a spec that were refused by every engine, or failed.
+    """Runs of a spec that every engine refused, or that failed.
 
     Args:
         spec: their spec.
@@ -80,7 +80,7 @@ class Missed:
 
 
 def seed_numbers(seeds: Collection[int]) -> str:
-    """Seeds in words.
+    """Format seeds as words.
 
     Example:
         >>> seed_numbers([5]), seed_numbers([0, 1, 2, 7, 8])
@@ -97,15 +97,15 @@ def seed_numbers(seeds: Collection[int]) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a campaign.
+    """Summary of a campaign.
 
     Args:
-        runs: runs that the experiments ask for.
-        stored: how many of them were in the store before, or came there from other campaigns meanwhile.
-        finished: how many were run now.
-        stopped: why it ended before all were run: "interrupted", "out of time", or empty.
+        runs: number of runs in the experiments.
+        stored: number of them that were stored before, or were stored by other campaigns meanwhile.
+        finished: number of runs made by this campaign.
+        stopped: why it stopped early: "interrupted", "out of time", or empty.
         elapsed_s: seconds it took.
-        missed: runs that cannot be made, because of their units.
+        missed: runs that cannot be made because of their units.
     """
 
     runs: int
@@ -117,7 +117,7 @@ class Outcome:
 
     @property
     def left(self) -> int:
-        """Runs still to be made."""
+        """Number of runs still to be made."""
         return self.runs - self.stored - self.finished - sum(len(part.seeds) for part in self.missed)
 
 
@@ -137,25 +137,25 @@ def run(
     dask: str | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Runs what is missing of some experiments, and stores each run as it finishes.
+    """Run the missing runs of experiments, and store each run as it finishes.
 
-    Models with a unit that cannot be run, or that fails, are reported in one line each, and the others are run. Several
-    campaigns may share a store: each passes over what another has made.
+    Models with a unit that cannot be run, or that fails, are reported on one line each, and the others are run. Several
+    campaigns may share a store: each skips what another has made.
 
     Args:
         experiments: names of `EXPERIMENTS`, experiment files, or experiments.
-        models: only these models, or a model of one's own in their place.
-        operations: only these operations.
-        seeds: how many seeds, instead of the experiment's number.
-        iterations: a last iteration other than the experiment's.
-        epochs: so many epochs instead, for sequences of digits.
+        models: models to run, or a model of the user's.
+        operations: operations to run.
+        seeds: number of seeds; by default that of the experiment.
+        iterations: last iteration; by default that of the experiment.
+        epochs: number of epochs, for sequences of digits.
         engine: "auto", "torch", "cpu" or "cuda".
         store: folder of the store.
         threads: threads of the cpu engine.
-        budget_s: seconds after which to stop; what is in the air is suspended, and goes on next time.
-        all_records: store every record of the curves.
+        budget_s: time limit in seconds; unfinished runs are suspended and can be resumed.
+        all_records: whether to store every record of the curves.
         dask: scheduler of a Dask cluster on which to run, or "local:N" for N workers on this machine.
-        progress: who is told how it goes.
+        progress: progress observer.
     """
     watch = progress or Silent()
     begun = time.monotonic()
@@ -170,13 +170,13 @@ def run(
     pace = clock(snapshot, parts, threads=1)
 
     def work(spec: Spec, name: str, iterations: int | None = None) -> float:
-        """Of a run, or of so many of its iterations."""
+        """Return the estimated work of a run, or of some of its iterations."""
         share = 1.0 if iterations is None else iterations / (spec.iterations + 1)
         return pace.seconds(spec, name) * share
 
     with workforce(engine, dask=dask, threads=threads, pace=pace, say=watch.say) as engines:
         todo = plan(parts, snapshot, engines)
-        del snapshot  # of which nothing is needed in the hours that follow
+        del snapshot  # free its memory for the hours that follow
         others = Others(store, [job for _, jobs in todo.jobs for job in jobs], any_engine=engine == "auto")
         stored = todo.stored
         missed = [Missed(job.spec, job.seeds, why) for job, why in todo.refused]
@@ -225,7 +225,7 @@ def run(
                     watch.finished(made)
             stopped = "interrupted" if interrupted() else "out of time" if late() else ""
     if spared:
-        watch.say(f"{spared} runs were made by other campaigns meanwhile; {store.duplicates} rows are there twice")
+        watch.say(f"other campaigns made {spared} runs meanwhile; {store.duplicates} rows are duplicates")
     outcome = Outcome(todo.runs, stored + spared, finished, stopped, time.monotonic() - begun, tuple(missed))
     return outcome if outcome.left else replace(outcome, stopped="")
 
@@ -234,7 +234,7 @@ def run(
 def workforce(
     engine: str, *, dask: str | None, threads: int | None, pace: Clock, say: Callable[[str], None]
 ) -> Iterator[Engines]:
-    """The engines of this machine, or of a cluster; arguments as of `run`."""
+    """Return the engines of this machine or of a cluster; the arguments are those of `run`."""
     if dask is None:
         yield Engines(engine, threads=threads, say=say)
         return
@@ -246,14 +246,14 @@ def workforce(
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Inside, the first Ctrl-C or SIGTERM is only noted, so that work in the air can be saved; the second acts.
+    """Note the first Ctrl-C or SIGTERM inside, so that unfinished runs can be saved; a second one takes effect.
 
     A signal that the process was started to ignore, as behind a shell's `&`, is still ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
-    noted: list[int] = []  # and no event: a second signal inside its `set` would wait for the first for ever
+    noted: list[int] = []  # not an Event: a second signal inside its `set` would deadlock
 
     def note(number: int, frame: FrameType | None) -> None:
         if noted:

@@ -1,7 +1,7 @@
-"""Several campaigns on one store, on one machine or over a network disk, without a server or a lock.
+"""Several campaigns on one store, on one machine or over a network disk, without a server or locks.
 
-Each begins at a place of its own, and looks now and then at what the others have stored, which it does not make again.
-What two have under way at the same moment is made twice; the store keeps the first, and `store info` counts the rest.
+Each starts at a different place and checks now and then what the others have stored, to skip it. Runs that two
+campaigns have in progress at the same time are made twice; the store keeps the first, and `store info` counts the rest.
 """
 
 import math
@@ -14,18 +14,18 @@ from ..spec import Spec
 from ..store import Store
 
 LOOK_S = 2.0
-"""Seconds between two looks at the store."""
+"""Seconds between two checks of the store."""
 
 
 def arrange(jobs: Sequence[Job], seconds: Callable[[Spec], float], suspended: Set[tuple[str, int]]) -> list[Job]:
-    """Jobs in the order in which to run them: what was begun, so that it ends; then long runs, which would end last.
+    """Order jobs: suspended runs first, so that they finish; then long runs, which would otherwise finish last.
 
-    What is alike comes in an order of this call's own.
+    Similar runs come in a random order, so that campaigns do not collide.
 
     Args:
-        jobs: what is to be run.
-        seconds: what a run of a spec takes; within a factor of two or so, runs are alike.
-        suspended: spec id and seed of the runs that were begun.
+        jobs: jobs to order.
+        seconds: estimated time of a run of a spec; runs within a factor of about two are similar.
+        suspended: spec id and seed of the suspended runs.
     """
     rng = random.SystemRandom()
 
@@ -41,12 +41,12 @@ def arrange(jobs: Sequence[Job], seconds: Callable[[Spec], float], suspended: Se
 
 
 class Others:
-    """What other campaigns have stored since this one was planned.
+    """Runs that other campaigns have stored since this one was planned.
 
     Args:
-        store: the store that they share.
-        jobs: what this campaign is to make.
-        any_engine: a spec that another engine has made whole is made too.
+        store: the shared store.
+        jobs: jobs of this campaign.
+        any_engine: whether a spec that another engine has completed counts as made.
     """
 
     def __init__(self, store: Store, jobs: Sequence[Job], *, any_engine: bool) -> None:
@@ -55,7 +55,7 @@ class Others:
         self._looked = -math.inf
 
     def made(self, spec: Spec, seed: int, engine: str) -> bool:
-        """Whether there is no need to make this run with this engine any more."""
+        """Return whether this run with this engine need no longer be made."""
         if time.monotonic() - self._looked > LOOK_S:
             self._stored = self._store.seeds()
             self._whole: dict[tuple[str, str], bool] = {}
@@ -63,7 +63,7 @@ class Others:
         mine = self._stored.get((spec.id, engine), set())
         if seed in mine or not self._any_engine:
             return seed in mine
-        if (spec.id, engine) not in self._whole:  # asked once per look, for it takes all seeds together
+        if (spec.id, engine) not in self._whole:  # once per check, for all seeds together
             others = [found for name in ENGINES if (found := self._stored.get((spec.id, name)))]
             whole = mine.union(self._asked[spec.id]) if others else mine
             self._whole[spec.id, engine] = any(whole <= found for found in others)

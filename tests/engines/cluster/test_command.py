@@ -62,7 +62,7 @@ def test_nobody_answers(monkeypatch):
     ("options", "hint"),
     [
         (["--dask", "local:0"], "local:N with N at least 1, got 'local:0'"),
-        (["--dask", "tcp://127.0.0.1:1", "--jobs", "2"], "threads are a matter of the workers at tcp://127.0.0.1:1"),
+        (["--dask", "tcp://127.0.0.1:1", "--jobs", "2"], "threads must be None for the workers at tcp://127.0.0.1:1"),
         (["--dask", "SCHEDULER", "--engine", "cuda"], "engine 'cuda' cannot run this: no worker has a GPU"),
     ],
 )

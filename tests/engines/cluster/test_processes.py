@@ -144,7 +144,7 @@ def test_the_file_of_a_unit_must_stand_alone(machines, telltale, monkeypatch):
     outcome = bench.run([experiment], dask=machines.address)
     [missed] = outcome.missed
     assert (outcome.finished, missed.spec, missed.seeds) == (1, spec, (0,))
-    assert missed.why.startswith("a worker cannot use the unit beside.py:Own, of which it has this one file: ")
+    assert missed.why.startswith("a worker cannot load the unit beside.py:Own from its file alone: ")
 
 
 def test_a_worker_with_other_thresholds_is_refused(tmp_path):
@@ -154,7 +154,7 @@ def test_a_worker_with_other_thresholds_is_refused(tmp_path):
     doomed = Machines(tmp_path)
     try:
         doomed.worker(source=tmp_path / "src")
-        with pytest.raises(Refused, match=r"has another arithmos .* than this machine; install the same"):
+        with pytest.raises(Refused, match=r"has another build of arithmos .*; install the same on both"):
             Cluster(doomed.address, EVEN)
     finally:
         doomed.stop()
@@ -217,7 +217,7 @@ def test_a_scheduler_that_is_killed(telltale, tmp_path):
         doomed.scheduler.kill()
         _, err = client.communicate(timeout=120)
         assert client.returncode == 1
-        assert err.splitlines()[-1] == "arithmos: the Dask scheduler is gone; what was stored stays, start again"
+        assert err.splitlines()[-1] == "arithmos: the Dask scheduler is gone; start again to resume the stored runs"
         assert "Traceback" not in err
         assert worker.wait(timeout=60) is not None, "it trains on for nobody"
     finally:

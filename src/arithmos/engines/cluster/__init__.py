@@ -1,8 +1,8 @@
-"""A Dask cluster in place of this machine: its workers train chunks of runs, each with an engine of its own.
+"""Engines on a Dask cluster: its workers train chunks of runs, each with its own engine.
 
-Dask's wire carries pickles, which run code when they are opened: whoever can reach the scheduler can run anything on
-the workers and on the client. Keep a cluster on a network that you trust, or under TLS. A local cluster is under TLS,
-with a certificate of its own.
+Dask's protocol carries pickles, which run code when they are opened: anyone who can reach the scheduler can run
+anything on the workers and on the client. Keep a cluster on a network that you trust, or use TLS. A local cluster uses
+TLS, with its own certificate.
 """
 
 import logging
@@ -35,27 +35,27 @@ WORKERS_S = 60.0
 ATTEMPTS = 5
 
 PACKAGES = ("arithmos", "dask", "distributed", "numba", "numpy", "torch")
-"""Packages whose versions are compared; the tags of a build, as in 2.11.0+cu130, may differ."""
+"""Packages whose versions must match; build tags, as in 2.11.0+cu130, may differ."""
 
 
 class Cluster:
-    """A cluster whose workers have been compared with this machine and found the same.
+    """Connection to a cluster whose workers match this machine.
 
-    As a context it is left in order: what is in flight is cancelled, and a local cluster ends.
+    As a context manager it cancels what is in flight at the end, and shuts a local cluster down.
 
     Args:
-        address: of a scheduler, or "local:N" for N workers on this machine.
-        pace: how long runs take on one core.
-        threads: of each worker of a local cluster; the cores shared out unless told.
-        say: told, in a line, what the cluster has.
+        address: address of a scheduler, or "local:N" for N workers on this machine.
+        pace: estimate of how long runs take on one core.
+        threads: threads per worker of a local cluster; by default the cores are divided among them.
+        say: receives a line about the cluster.
 
     Attributes:
-        address: of the scheduler.
-        threads: of all workers together.
+        address: address of the scheduler.
+        threads: number of threads of all workers together.
 
     Raises:
         ConnectionError: no scheduler answers, or it has no workers.
-        Refused: versions differ, or the address is none.
+        Refused: versions differ, or the address is not valid.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Cluster:
                 local = stack.enter_context(local_cluster(address, threads))
                 self.address, security = local.scheduler_address, local.security
             elif threads is not None:
-                raise Refused(f"threads are a matter of the workers at {address}, got {threads}")
+                raise Refused(f"threads must be None for the workers at {address}, which set their own, got {threads}")
             else:
                 self.address, security = address, Security()
             self._client = stack.enter_context(connected(self.address, security))
@@ -89,7 +89,7 @@ class Cluster:
 
     @property
     def engines(self) -> Mapping[str, Callable[[], Engine]]:
-        """Makers of the engines that the workers have, by name."""
+        """Factories of the workers' engines, by name."""
         remote = partial(Remote, self._client, self._pace)
         return {
             "cuda": self._cuda,
@@ -110,7 +110,7 @@ class Cluster:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask logs what we say in a line, or mend."""
+    """Silence Dask's logs of what is reported here on one line, or repaired."""
     names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in ("distributed", "tornado")]
     before = {name: logging.getLogger(name).level for name in names}
     for name in names:
@@ -123,7 +123,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _admitted(client: Client, address: str) -> dict[str, Description]:
-    """What the workers are, once there are any; see `_admit`."""
+    """Wait for workers and return their descriptions; see `_admit`."""
     for _ in range(ATTEMPTS):
         try:
             client.wait_for_workers(1, timeout=WORKERS_S)
@@ -133,25 +133,25 @@ def _admitted(client: Client, address: str) -> dict[str, Description]:
             ) from error
         with suppress(OSError):  # a worker was lost meanwhile
             return _admit(client)
-    raise ConnectionError(f"workers at {address} are lost as fast as they come")
+    raise ConnectionError(f"workers at {address} keep being lost as they join")
 
 
 def _admit(client: Client) -> dict[str, Description]:
-    """What the workers are, if each is like this machine; those that join later are admitted if they are."""
+    """Return descriptions of the workers if each matches this machine; matching ones that join later are admitted."""
     versions = client.get_versions(packages=list(PACKAGES))
     here = _versions(versions["client"])
     for address, worker in versions["workers"].items():
         there = _versions(worker)
         if differing := [name for name in here if here[name] != there[name]]:
             theirs, ours = (", ".join(f"{name} {side[name]}" for name in differing) for side in (there, here))
-            raise Refused(f"the worker at {address} has {theirs}, and this machine {ours}; install the same on both")
+            raise Refused(f"the worker at {address} has {theirs}, this machine {ours}; install the same on both")
     found = client.run(describe, on_error="return")
     for address, worker in found.items():
         if isinstance(worker, OSError):
             raise worker
         if not isinstance(worker, Description) or worker.code != CODE:
             raise Refused(
-                f"the worker at {address} has another arithmos {here['arithmos']} than this machine; install the same"
+                f"the worker at {address} has another build of arithmos {here['arithmos']}; install the same on both"
             )
     client.register_plugin(Admission(CODE))
     return dict(found)

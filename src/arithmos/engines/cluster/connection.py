@@ -1,4 +1,4 @@
-"""The client of a scheduler, or one line that says why there is none."""
+"""Connection to a Dask scheduler, or an error that says why there is none."""
 
 import asyncio
 import ssl
@@ -18,7 +18,7 @@ CONNECT_S = 10.0
 """Seconds that a scheduler has to answer."""
 
 CONNECTED = 0.8
-"""Share of them in which it must accept the connection; Dask tries again and again, since it may be about to start."""
+"""Share of that time within which it must accept the connection; Dask retries, since it may be about to start."""
 
 
 @contextmanager
@@ -26,17 +26,17 @@ def connected(address: str, security: Security) -> Iterator[Client]:
     """Connect to a scheduler.
 
     Args:
-        address: of the scheduler.
+        address: address of the scheduler.
         security: certificates to show and to accept.
 
     Raises:
         ConnectionError: no scheduler answers in time.
-        Refused: the address needs a certificate, and there is none.
+        Refused: the address needs a certificate, and none is configured.
     """
-    with ThreadPoolExecutor(1) as thread:  # this one may have a loop of its own, as in a notebook
+    with ThreadPoolExecutor(1) as thread:  # this thread may run an event loop, as in a notebook
         thread.submit(asyncio.run, _greet(address, security)).result()
-    # A client that fails is closed here. Left to the garbage collector, it may close itself while another starts, and
-    # both wait for ever.
+    # A client that fails is closed here. Left to the garbage collector, it may close itself while another one starts,
+    # and both deadlock.
     client = Client.__new__(Client)
     try:
         with warnings.catch_warnings():
@@ -50,7 +50,7 @@ def connected(address: str, security: Security) -> Iterator[Client]:
 
 
 async def _greet(address: str, security: Security) -> None:
-    """Ask the peer what it is. Dask's client waits without limit for one that accepts connections and says nothing."""
+    """Ask the peer what it is; Dask's client would wait forever for one that accepts connections but is silent."""
     try:
         arguments = security.get_connection_args("client")
     except OSError as error:
@@ -61,7 +61,7 @@ async def _greet(address: str, security: Security) -> None:
         raise Refused(f"{address} needs a certificate, and Dask's configuration has none under distributed.comm.tls")
     try:
         get_address_host(address)
-    except Exception as error:  # each protocol has its own
+    except Exception as error:  # each protocol raises its own
         raise _nobody(address, str(error)) from error
     try:
         async with asyncio.timeout(CONNECT_S):
@@ -71,7 +71,7 @@ async def _greet(address: str, security: Security) -> None:
                 kind = (await comm.read())["type"]
             finally:
                 comm.abort()
-    except Exception as error:  # Dask takes the bytes of any peer for its own, and fails in any way
+    except Exception as error:  # Dask parses the bytes of any peer and may raise anything
         raise _nobody(address, _reason(error, address)) from error
     if kind != "Scheduler":
         raise _nobody(address, f"the peer is a Dask {kind}")

@@ -1,4 +1,4 @@
-"""Workers on this machine: reachable from this machine only, and only for this process."""
+"""Workers on this machine, reachable only from this machine and only by this process."""
 
 import logging
 import signal
@@ -18,7 +18,7 @@ from .. import Refused
 PREFIX = "local:"
 
 NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
-"""Dask serves HTTP without TLS whether or not there is a dashboard; with this, every request gets a 404."""
+"""Route that answers every request with 404: Dask serves HTTP without TLS even without a dashboard."""
 
 KEEP_NANNIES = {"distributed.deploy.lost-worker-timeout": "365 days"}
 """A nanny starts its worker again; Dask closes it for good if the worker happens to be down 15 s after it died."""
@@ -26,17 +26,17 @@ KEEP_NANNIES = {"distributed.deploy.lost-worker-timeout": "365 days"}
 
 @contextmanager
 def local_cluster(address: str, threads: int | None) -> Iterator[LocalCluster]:
-    """Start a cluster on this machine, and end it.
+    """Start a cluster on this machine, and shut it down at the end.
 
-    Every connection needs a certificate that exists in this process and its workers only: on loopback, any other user
-    of the machine could run programs as this one.
+    Every connection needs a certificate that exists only in this process and its workers. Without it, any other user of
+    the machine could run programs as this one over loopback.
 
     Args:
         address: "local:N" for N workers.
         threads: number of threads per worker; the cores divided among the workers by default.
 
     Raises:
-        Refused: there is no number of workers, or nothing to make certificates with.
+        Refused: the number of workers is missing, or the package for certificates is.
     """
     count = address.removeprefix(PREFIX)
     if not count.isdecimal() or int(count) < 1:
@@ -64,7 +64,7 @@ def local_cluster(address: str, threads: int | None) -> Iterator[LocalCluster]:
 
 @contextmanager
 def _private_folder() -> Iterator[str]:
-    """Make a folder that nobody else can open, and remove it: Dask adds its scratch folders to `sys.path`."""
+    """Create a folder that nobody else can open, and remove it: Dask adds its scratch folders to `sys.path`."""
     with tempfile.TemporaryDirectory(prefix="arithmos-", ignore_cleanup_errors=True) as folder:
         try:
             yield folder

@@ -1,4 +1,4 @@
-"""An engine of the workers: what is to be run goes to them in chunks, and comes back as runs."""
+"""Engine of the workers: it sends runs to them in chunks and yields the finished ones."""
 
 import math
 import time
@@ -20,20 +20,20 @@ from ..resume import guarded
 from .worker import Chunk, Made, files_of, stop
 
 AHEAD = 2
-"""Chunks in flight for each slot, so that no worker waits for the client."""
+"""Chunks in flight per slot, so that no worker waits for the client."""
 
 LEAST_S, MOST_S = 1.0, 60.0
-"""Seconds of a chunk of the cpu engine: shorter towards the end, so that all workers end together."""
+"""Seconds per chunk of the cpu engine; shorter towards the end, so that all workers finish together."""
 
 GPU_S = 300.0
-"""Seconds of a chunk of the cuda engine, which wants many runs at a time."""
+"""Seconds per chunk of the cuda engine, which needs many runs at a time."""
 
 FAILURES = 5
-"""So often may Dask give a single run back because workers died over it, four at a time. Before the last time it waits
-until it is alone: Dask blames all tasks that a worker has."""
+"""Attempts at a single run over which workers die, four at a time. The last one is made with no other chunk in flight,
+because Dask blames all tasks that a worker has."""
 
 STOP_S = 30.0
-"""Seconds that workers have, once stopped, to send what they have under way."""
+"""Seconds that stopped workers have to send their unfinished runs."""
 
 FETCH_S = 10.0
 COUNT_S = 2.0
@@ -41,14 +41,14 @@ POLL_S = 0.02
 
 
 class Remote:
-    """An engine of the workers of a cluster.
+    """Engine of the workers of a cluster.
 
     Args:
-        client: how to reach them.
-        pace: how long runs take on one core.
-        name: the engine's.
-        resource: what a worker must have, and a chunk takes.
-        refusal: why the engine cannot run a spec, or None if it can.
+        client: client of the scheduler.
+        pace: estimate of how long runs take on one core.
+        name: name of the engine.
+        resource: Dask resource that a worker must have and a chunk takes.
+        refusal: function that returns why the engine cannot run a spec, or None.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class Remote:
         self._files: dict[str, str] = {}
 
     def refuses(self, spec: Spec) -> str | None:
-        """Why the workers' engine cannot run the spec, in a line, or None if it can."""
+        """Return why the workers' engine cannot run the spec, on one line, or None if it can."""
         self._files |= files_of(spec)
         return self._refusal(spec)
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
-        """Finished runs, as chunks of them come back."""
+        """Yield finished runs as chunks come back."""
         control = guarded(control)
         flight = Flight(self._client, self._resource)
         line = Line(jobs, lambda spec: self._pace.seconds(spec, self.name))
@@ -107,7 +107,7 @@ class Remote:
             flight.cancel()
 
     def cut(self, line: "Line", slots: int, control: Control = NO_CONTROL) -> list[Job]:
-        """What the next chunk is to be; nothing if there is nothing left."""
+        """Return the next chunk; empty if nothing is left."""
         if self.name == "cpu":
             return line.cut(min(max(line.left_s / (AHEAD * slots), LEAST_S), MOST_S), control.wanted)
         # A GPU takes about as long for a few runs as for many, and so does a stack of runs of one spec.
@@ -118,11 +118,11 @@ class Remote:
 
 
 class Line:
-    """Runs that wait for a chunk.
+    """Queue of runs.
 
     Args:
-        jobs: in the order in which to begin them.
-        seconds: what a run of a spec takes.
+        jobs: jobs in the order in which to start them.
+        seconds: estimated time of a run of a spec.
     """
 
     def __init__(self, jobs: Sequence[Job], seconds: Callable[[Spec], float]) -> None:
@@ -133,7 +133,7 @@ class Line:
         return bool(self._runs)
 
     def cut(self, seconds: float, wanted: Callable[[Spec, int], bool], one_spec: bool = False) -> list[Job]:
-        """The next runs that are wanted and take so long together, one at least; none when there is none left."""
+        """Take the next wanted runs that together take this long, at least one; empty when none are left."""
         taken: list[tuple[Spec, int]] = []
         while self._runs:
             spec, seed, needed = self._runs[0]
@@ -148,16 +148,16 @@ class Line:
 
 
 def _jobs(runs: Sequence[tuple[Spec, int]]) -> list[Job]:
-    """Runs as jobs, as few as their order allows."""
+    """Group runs into jobs, as few as their order allows."""
     grouped = groupby(runs, key=lambda run: run[0].id)
     return [Job(part[0][0], tuple(seed for _, seed in part)) for _, group in grouped if (part := list(group))]
 
 
 def sealed() -> Callable[[bytes], Made]:
-    """A function that trains a chunk in Dask's own bytes.
+    """Return a function that trains a chunk given as bytes in Dask's encoding.
 
-    It travels by value, and what is ours it names within its body only, or in quotes: a scheduler opens every task, and
-    would have to import torch.
+    It is pickled by value and names our modules only within its body or in quotes: a scheduler opens every task, and
+    would otherwise have to import torch.
     """
 
     def train(chunk: bytes) -> "Made":
@@ -171,10 +171,10 @@ def sealed() -> Callable[[bytes], Made]:
 
 
 def waking() -> Callable[[Any], None]:
-    """A function with which a scheduler begins tasks that wait for a worker; it travels as the one of `sealed`.
+    """Return a function that makes a scheduler start tasks that wait for a worker; it is pickled as in `sealed`.
 
-    Dask looks at such tasks when a worker joins, and ours gets its slots a moment later. The tasks must stay the same
-    ones: Dask counts how many workers die over each, and gives it up.
+    Dask reconsiders such tasks when a worker joins, but ours gets its slots a moment later. The tasks must stay the
+    same ones: Dask counts how many workers die over each, and gives it up.
     """
 
     def wake(dask_scheduler: Any) -> None:
@@ -187,7 +187,7 @@ def waking() -> Callable[[Any], None]:
 
 @dataclass(frozen=True)
 class _Sent:
-    """A chunk in flight, and how often workers have died over it."""
+    """Chunk in flight, with the number of times that workers have died over it."""
 
     chunk: Chunk
     failures: int = 0
@@ -197,8 +197,8 @@ class Flight:
     """Chunks in flight.
 
     Args:
-        client: how to reach the workers.
-        resource: what a worker must have, and a chunk takes.
+        client: client of the scheduler.
+        resource: Dask resource that a worker must have and a chunk takes.
     """
 
     def __init__(self, client: Client, resource: str) -> None:
@@ -211,11 +211,11 @@ class Flight:
 
     @property
     def empty(self) -> bool:
-        """Whether all have landed."""
+        """Whether all chunks have come back."""
         return not (self._flying or self._suspects)
 
     def room(self, say: Callable[[str], None]) -> bool:
-        """Whether a worker could do with another chunk."""
+        """Return whether a worker could take another chunk."""
         if time.monotonic() - self._counted > COUNT_S:
             before, self._counted = self.slots, time.monotonic()
             with suppress(OSError):  # a lost scheduler shows in the chunks
@@ -233,7 +233,7 @@ class Flight:
         return sum(int(worker["resources"].get(self._resource, 0)) for worker in workers)
 
     def send(self, chunk: Chunk, failures: int = 0) -> None:
-        """Sends a chunk to whichever worker Dask chooses."""
+        """Send a chunk to any worker."""
         future = self._client.submit(
             sealed(), serialize_bytes(chunk), key=f"arithmos-{uuid.uuid4().hex}", resources={self._resource: 1}
         )
@@ -241,25 +241,25 @@ class Flight:
         self._done.add(future)
 
     def landed(self) -> Iterator[Made]:
-        """What has come back since, after a moment."""
+        """Yield the results that have come back, after a moment."""
         time.sleep(POLL_S)
         for future in self._done.next_batch(block=False):
             sent = self._flying.pop(future)
             try:
                 yield future.result(timeout=FETCH_S)
-            except TimeoutError:  # its worker is lost, and Dask makes it again
+            except TimeoutError:  # its worker is lost, and Dask runs it again
                 self._flying[future] = sent
                 self._done.add(future)
             except KilledWorker as error:
                 yield self._split(sent, error)
             except CancelledError as error:
-                raise ConnectionError("the Dask scheduler is gone; what was stored stays, start again") from error
+                raise ConnectionError("the Dask scheduler is gone; start again to resume the stored runs") from error
         if self._suspects and not self._flying:
             suspect = self._suspects.pop()
             self.send(suspect.chunk, suspect.failures)
 
     def _split(self, sent: _Sent, error: KilledWorker) -> Made:
-        """Sends a chunk over which workers died again, in halves: a long one may have had no time, a run be guilty.
+        """Send a chunk over which workers died again in halves: it may have been too long, or contain a faulty run.
 
         A single run that was sent too often has failed.
         """
@@ -267,7 +267,7 @@ class Flight:
         failures = sent.failures + (len(runs) == 1)
         if failures == FAILURES:
             spec, seed = runs[0]
-            return Made(failures={(spec.id, seed): f"every worker dies of it, at last {error.last_worker.address}"})
+            return Made(failures={(spec.id, seed): f"it kills every worker, most recently {error.last_worker.address}"})
         if failures == FAILURES - 1:
             self._suspects.append(replace(sent, failures=failures))
             return Made()
@@ -277,6 +277,6 @@ class Flight:
         return Made()
 
     def cancel(self) -> None:
-        """Calls back what is still in flight."""
-        with suppress(Exception):  # there may be no scheduler to tell
+        """Cancel what is still in flight."""
+        with suppress(Exception):  # the scheduler may be gone
             self._client.cancel(list(self._flying))

@@ -1,7 +1,7 @@
-"""On a worker: say what it is, be admitted, train chunks of runs with an engine of its own.
+"""Worker side of a cluster: describe the worker, admit it, train chunks of runs with its own engine.
 
-A worker imports this module by name, so arithmos is installed there. Dask's wire carries pickles, which run code when
-they are opened: whoever may speak to the scheduler may run anything on the workers, and on the client.
+A worker imports this module by name, so arithmos must be installed there. Dask's protocol carries pickles, which run
+code when they are opened: anyone who can reach the scheduler can run anything on the workers and on the client.
 """
 
 import dataclasses
@@ -23,14 +23,14 @@ from ..contract import Control, Engine, Job, Run, State
 from ..cuda.plan import Limits
 
 SLOT = "arithmos"
-"""Dask resource of an admitted worker: as many as it has threads. A chunk takes one."""
+"""Dask resource of an admitted worker, one per thread. A chunk takes one."""
 
 GPU = "arithmos-gpu"
-"""Dask resource of a worker with a GPU: one, so that one chunk has it for itself."""
+"""Dask resource of a worker with a GPU: one, so that a chunk has the GPU to itself."""
 
 PROFILABLE = sys.version_info >= (3, 11, 9)
-"""Whether Dask may look at the frames of threads that train; Python before may stand still for ever over it, by
-python/cpython#106883, and Dask looks a hundred times a second."""
+"""Whether Dask may inspect the frames of training threads. Earlier versions of Python may deadlock over it
+(python/cpython#106883), and Dask does it a hundred times per second."""
 
 
 def _digest(root: Path) -> str:
@@ -43,16 +43,16 @@ def _digest(root: Path) -> str:
 
 
 CODE = _digest(Path(__file__).parents[2])
-"""Digest of all files of the package as it was imported, data included: checkouts differ under one version."""
+"""Digest of all files of the imported package, data included: checkouts may differ under the same version."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a worker is.
+    """Properties of a worker.
 
     Args:
-        code: digest of its arithmos.
-        gpu: what its GPU has to offer, or why there is none.
+        code: digest of its arithmos package.
+        gpu: limits of its GPU, or why there is none.
     """
 
     code: str
@@ -60,7 +60,7 @@ class Description:
 
 
 def describe() -> Description:
-    """What this worker is."""
+    """Describe this worker."""
     return Description(CODE, _gpu())
 
 
@@ -75,10 +75,10 @@ def _gpu() -> Limits | str:
 
 
 class Admission(WorkerPlugin):  # type: ignore[misc]
-    """Gives the workers of a cluster, and those that join it later, their slots; not those with another arithmos.
+    """Worker plugin that gives workers their slots, unless their arithmos differs; also when they join later.
 
     Args:
-        code: digest of the client's arithmos.
+        code: digest of the client's arithmos package.
     """
 
     name = "arithmos"
@@ -87,7 +87,7 @@ class Admission(WorkerPlugin):  # type: ignore[misc]
         self.code = code
 
     async def setup(self, worker: Worker) -> None:
-        """Called by Dask on every worker."""
+        """Admit a worker; Dask calls this on every one."""
         admitted = self.code == CODE
         if admitted and not PROFILABLE and (profile := worker.periodic_callbacks.pop("profile", None)):
             profile.stop()
@@ -95,7 +95,7 @@ class Admission(WorkerPlugin):  # type: ignore[misc]
         await worker.set_resources(**{SLOT: worker.state.nthreads * admitted, GPU: int(gpu)})
         if not admitted:
             raise RuntimeError(
-                f"the arithmos of this worker is {CODE}, that of the client {self.code}: it gets no work"
+                f"this worker has arithmos {CODE}, the client {self.code}; it gets no work until both are the same"
             )
 
 
@@ -104,12 +104,12 @@ class Chunk:
     """Runs for a worker.
 
     Args:
-        campaign: what it belongs to, by which it can be stopped.
+        campaign: id of its campaign, by which it can be stopped.
         engine: name of the engine.
         jobs: specs and seeds.
-        states: where suspended runs go on, by spec id and seed.
-        files: source of the user's own units, by the path that specs name.
-        all_records: keep every record of the curves.
+        states: checkpoints of suspended runs, by spec id and seed.
+        files: source of users' units, by the path that specs name.
+        all_records: whether to keep every record of the curves.
     """
 
     campaign: str
@@ -121,18 +121,18 @@ class Chunk:
 
     @property
     def count(self) -> int:
-        """How many runs."""
+        """Number of runs."""
         return sum(len(job.seeds) for job in self.jobs)
 
 
 @dataclass(frozen=True)
 class Made:
-    """What became of a chunk, by spec id and seed.
+    """Result of a chunk, by spec id and seed.
 
     Args:
         runs: finished runs, without their specs.
-        states: states of the runs that were cut.
-        failures: why runs failed, in one line.
+        states: checkpoints of unfinished runs.
+        failures: why runs failed, on one line.
     """
 
     runs: dict[tuple[str, int], Run] = dataclasses.field(default_factory=dict)
@@ -146,17 +146,17 @@ _stopped: set[str] = set()
 
 
 def stop(campaign: str) -> None:
-    """From now on chunks of this campaign suspend what they have under way."""
+    """Make chunks of this campaign suspend their runs from now on."""
     _stopped.add(campaign)
 
 
 def train(chunk: Chunk) -> Made:
-    """Trains a chunk; the task that Dask runs."""
+    """Train a chunk; this is the task that Dask runs."""
     worker = get_worker()
     key = worker.get_current_task()
 
     def stopped() -> bool:
-        # Dask cannot end a task whose client is gone, but no longer calls it executing.
+        # Dask cannot end a task whose client is gone, but no longer reports it as executing.
         task = worker.state.tasks.get(key)
         abandoned = task is None or task.state != "executing" or worker.status in _LEAVING
         return abandoned or chunk.campaign in _stopped
@@ -189,7 +189,7 @@ def train(chunk: Chunk) -> Made:
 
 
 def _engine(name: str) -> Engine:
-    """An engine for one chunk: a slot is one thread, and a GPU is bound to the thread that asked for it."""
+    """Return an engine for one chunk: a slot is one thread, and a GPU is bound to the thread that opened it."""
     if name == "cpu":
         from ..cpu import CpuEngine
 
@@ -198,10 +198,10 @@ def _engine(name: str) -> Engine:
 
 
 def files_of(spec: Spec) -> dict[str, str]:
-    """Source of the user's own units in a spec, by path.
+    """Return the source of the users' units in a spec, by path.
 
     Raises:
-        Refused: a unit is a class of this process, of which a worker could know nothing; or its file is another now.
+        Refused: a unit is a class of this process, which a worker cannot import; or its file has changed.
     """
     from ...nn import CELLS
 
@@ -211,7 +211,7 @@ def files_of(spec: Spec) -> dict[str, str]:
             path, colon, _ = layer.unit.rpartition(":")
             if colon:
                 if Layer(layer.unit).version != layer.version:
-                    raise Refused(f"{path} is not what it was when its unit was named; name it again")
+                    raise Refused(f"{path} has changed since its unit was loaded; start again")
                 files[path] = Path(path).read_text(encoding="utf-8")
         elif CELLS.get(layer.unit.name) != layer.unit:
             name = layer.unit.name
@@ -220,7 +220,7 @@ def files_of(spec: Spec) -> dict[str, str]:
 
 
 def _here(spec: Spec, files: dict[str, str]) -> Spec:
-    """The spec with the user's units in files of this machine."""
+    """Return the spec with the users' units in files of this machine."""
     layers = tuple(dataclasses.replace(layer, unit=_unit_here(layer, files)) for layer in spec.model.layers)
     if layers == spec.model.layers:
         return spec
@@ -235,7 +235,7 @@ def _unit_here(layer: Layer, files: dict[str, str]) -> Any:
     try:
         _ = Layer(unit).record
     except ValueError as error:
-        raise Refused(f"a worker cannot use the unit {layer.unit}, of which it has this one file: {error}") from error
+        raise Refused(f"a worker cannot load the unit {layer.unit} from its file alone: {error}") from error
     return unit
 
 
