@@ -1,4 +1,4 @@
-"""What is imported only by those who use it."""
+"""Optional dependencies."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,13 +6,13 @@ from contextlib import contextmanager
 
 @contextmanager
 def needs(what: str) -> Iterator[None]:
-    """What is imported inside may not be installed.
+    """Turn a missing package inside into an error that says what to install.
 
     Args:
-        what: what it comes with, such as "arithmos[formula]".
+        what: what to install, such as "arithmos[formula]".
 
     Raises:
-        ModuleNotFoundError: it is not, and how to have it.
+        ModuleNotFoundError: a package is not installed; the message says how to install it.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: a full disk or a kill leaves the old file, never part of a new one."""
+"""Atomic files: a full disk or a kill leaves the old file, never part of a new one."""
 
 import errno
 import os
@@ -10,20 +10,20 @@ from pathlib import Path
 from ._platform import CREATE, flush, replace, sync_folder
 
 TEMPORARY = ".unfinished-"
-"""How the names of files begin that nobody has finished writing."""
+"""Prefix of the names of unfinished files."""
 
 
 def write_whole(path: str | Path, data: bytes | str) -> None:
     """Write a file under a temporary name in its folder, flush it to the disk, and move it into place.
 
-    A link is followed, and a file keeps its permissions; what is no file, such as a pipe, is written to as it is.
+    Links are followed, and a file keeps its permissions. Anything but a file, such as a pipe, is written to directly.
 
     Args:
         path: the file.
-        data: all that is in it; text becomes UTF-8, and a character that has none, as in an odd file name, its number.
+        data: the contents; text is encoded as UTF-8, with escapes for lone surrogates, as in odd file names.
 
     Raises:
-        OSError: the disk did not take it, and nothing unfinished is left; the error names the file.
+        OSError: writing failed, and nothing unfinished is left; the error names the file.
 
     Example:
         >>> import tempfile
@@ -58,7 +58,7 @@ def _replace(path: Path, data: bytes) -> None:
             os.close(descriptor)
         replace(temporary, path)
     except BaseException:
-        with suppress(OSError):  # the error that brought us here says more
+        with suppress(OSError):  # the first error says more
             os.unlink(temporary)
         raise
     sync_folder(path.parent)

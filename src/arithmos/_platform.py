@@ -47,7 +47,7 @@ def processor() -> str:
         if name := done.stdout.strip():
             return name
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():  # on Linux the platform module knows no more than "x86_64"
+    if cpuinfo.exists():  # on Linux the platform module only knows "x86_64"
         for line in cpuinfo.read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
@@ -77,13 +77,13 @@ def flush(descriptor: int) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Write the names in a folder to the disk."""
-    if WINDOWS:  # which opens no folders; its file systems log changes of names
+    if WINDOWS:  # it cannot open folders; its file systems journal names
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network disks sync no folders
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network disks cannot sync folders
             raise
     finally:
         os.close(descriptor)
@@ -111,7 +111,7 @@ def _retried(call: Callable[..., None], *paths: Path) -> None:
 
 
 def same(path: Path, other: Path) -> bool:
-    """Tell whether two paths are one file or folder, also where they differ by case on a disk that ignores case."""
+    """Return whether two paths are the same file or folder, also on a disk that ignores case."""
     try:
         return os.path.samefile(path, other)
     except FileNotFoundError:
@@ -119,16 +119,16 @@ def same(path: Path, other: Path) -> bool:
 
 
 def start_python(code: str, *arguments: str) -> "subprocess.Popen[bytes]":
-    """Start another Python that runs some code; its output can be read.
+    """Start another Python process that runs some code; its output can be read.
 
-    It looks for modules where this Python does, but not in the current folder, where anybody's files may be.
+    It searches the same paths for modules as this one, except for the current folder, which may hold anybody's files.
     """
     return subprocess.Popen([sys.executable, "-P", "-c", code, *arguments], stdout=subprocess.PIPE)
 
 
 @contextmanager
 def safe_path() -> Iterator[None]:
-    """Have libraries start Python processes that look for no modules in the current folder; PYTHONPATH still counts."""
+    """Make libraries start Python processes that ignore modules in the current folder; PYTHONPATH still counts."""
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = "1"
     try:

@@ -1,4 +1,4 @@
-"""Text from files and users, made safe for where it is shown: a terminal, a page, a comment, LaTeX."""
+"""Text from files and users, made safe for a terminal, a page, a comment or LaTeX."""
 
 TEX = {
     **{character: "\\" + character for character in "&%$#_{}"},
@@ -9,11 +9,11 @@ TEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
 }
-"""Characters that mean something to TeX, and how to print them."""
+"""Characters with a meaning in TeX, and how to print them."""
 
 
 def escaped(character: str) -> str:
-    r"""A character by its number.
+    r"""Return a character as an escape with its code point.
 
     Example:
         >>> print(escaped("\x1b"), escaped("\u202e"), escaped("/"))
@@ -24,9 +24,9 @@ def escaped(character: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""The same text with escapes for what cannot be printed: controls, and marks that turn or hide other characters.
+    r"""Return text with escapes for what cannot be printed: controls, and marks that reorder or hide other characters.
 
-    Ends of lines stay.
+    Line ends are kept.
 
     Example:
         >>> print(printable("a\x1b[31mb\u202ec\nd"))

@@ -1,4 +1,4 @@
-"""Shapes in annotations: jaxtyping's where it is already loaded (tests, type checkers), plain tensors elsewhere."""
+"""Shapes in annotations: those of jaxtyping if it is loaded (tests, type checkers), plain tensors otherwise."""
 
 import sys
 from typing import TYPE_CHECKING, Any

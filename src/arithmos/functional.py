@@ -1,8 +1,8 @@
 """The units as pure functions of an input and parameters, by name: `functional.nmu(x, weight)`.
 
-The layers of `arithmos.nn` hold the parameters; all the maths is here. Beside the units stand what they are made
-of: the aggregations `linear`, `exp_log` and `product`, the weights of a NAC, the clamp, the gate, the sparsity of a
-weight.
+The layers of `arithmos.nn` hold the parameters; all the maths is here. The building blocks of the units are here too:
+the aggregations `linear`, `exp_log` and `product`, the weights of a NAC, the clamp, the gate, the
+sparsity of a weight.
 """
 
 from .nn._aggregate import exp_log as exp_log

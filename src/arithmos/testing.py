@@ -1,13 +1,13 @@
-"""What a unit promises, as checks that any layer can be put through: ours, and yours.
+"""Contract of a unit, as checks that any layer can be put through.
 
-`check_unit(MyUnit)` runs them all. In a test suite, one test a check says more:
+`check_unit(MyUnit)` runs them all. In a test suite, use one test per check:
 
     @pytest.mark.parametrize("check", arithmos.testing.CONTRACT, ids=lambda check: check.__name__)
     def test_contract(check):
         check(MyUnit)
 
-A check that fails raises `AssertionError` and says what to change. One that cannot run here, for want of a
-package, raises `unittest.SkipTest`, which pytest shows as skipped.
+A check that fails raises `AssertionError` and says what to change. One that lacks an optional package raises
+`unittest.SkipTest`, which pytest shows as skipped.
 """
 
 import copy
@@ -36,22 +36,22 @@ Checked = Unit | Callable[..., nn.Module]
 
 
 def check_unit(unit: Checked) -> dict[str, str]:
-    """Put a unit through the whole contract.
+    """Run all checks of the contract on a unit.
 
     Args:
         unit: a `Unit`, or the class of a layer.
 
     Returns:
-        By the name of the check, "passed" or why it was skipped.
+        For each check, by name, "passed" or why it was skipped.
 
     Warns:
-        UserWarning: runs of the unit cannot be stacked, and are trained seed by seed.
+        UserWarning: runs of the unit cannot be stacked and are trained seed by seed.
 
     Example:
         >>> check_unit(nn.Linear)
         Traceback (most recent call last):
         AssertionError: Linear: reset_parameters(generator): ... takes 1 positional argument but 2 were given
-        To pass: take generator=None as an argument, and give it to every random filler.
+        To pass: take generator=None as an argument, and pass it to every random initializer.
     """
     if why := _trial(unit).alone:
         warnings.warn(f"{_record(unit).name} is trained seed by seed, which takes longer: {why}", stacklevel=2)
@@ -66,29 +66,29 @@ def check_unit(unit: Checked) -> dict[str, str]:
 
 
 def check_shapes(unit: Checked) -> None:
-    """The last axis goes from in_features to out_features, all others are a batch of independent rows."""
+    """Check that forward maps the last axis from in_features to out_features, and all others are independent rows."""
     advice = "treat the last axis as features and any others as a batch, e.g. x @ weight.T"
     layer = _build(unit)
     x = _input(2, BATCH, IN)
     with _expect(unit, "forward with two leading axes", advice):
         z = layer(x)
         _equal(z.shape, (2, BATCH, OUT))
-    with _expect(unit, "forward of one row at a time", advice):
+    with _expect(unit, "forward, one row at a time", advice):
         _close(torch.stack([torch.stack([layer(row) for row in rows]) for rows in x]), z)
 
 
 def check_empty_batch(unit: Checked) -> None:
-    """No rows in, no rows out, and a backward pass."""
+    """Check that an empty batch gives an empty output and a backward pass."""
     layer = _build(unit)
-    with _expect(unit, "forward of no rows", "let the number of rows be 0: no loop, no statistic over the batch"):
+    with _expect(unit, "forward of an empty batch", "allow 0 rows: no loop and no statistic over the batch"):
         z = layer(_input(0, IN))
         _equal(z.shape, (0, OUT))
         z.sum().backward()
 
 
 def check_dtype(unit: Checked) -> None:
-    """`dtype` is the type of all parameters, outputs and gradients."""
-    advice = "take dtype=None as an argument, give it to torch.empty, and make no float32 constants in forward"
+    """Check that `dtype` is the type of all parameters, outputs and gradients."""
+    advice = "take dtype=None as an argument, pass it to torch.empty, and create no float32 constants in forward"
     for dtype in (torch.float32, torch.float64):
         with _expect(unit, f"dtype={dtype}", advice):
             layer = _build(unit, dtype=dtype)
@@ -102,8 +102,8 @@ def check_dtype(unit: Checked) -> None:
 
 
 def check_device(unit: Checked) -> None:
-    """`device` is where all parameters are; "meta", where there are shapes and no values, is one."""
-    advice = "take device=None as an argument, give it to torch.empty, and decide nothing by a value in forward"
+    """Check that `device` is where all parameters are, including "meta", which has shapes and no values."""
+    advice = "take device=None as an argument, pass it to torch.empty, and do not branch on values in forward"
     for device in ("cpu", "meta"):
         with _expect(unit, f"device={device!r}", advice):
             layer = _build(unit, device=device)
@@ -113,11 +113,11 @@ def check_device(unit: Checked) -> None:
 
 
 def check_autocast(unit: Checked) -> None:
-    """bfloat16 autocast changes little, and nothing at all where the output is an exponential or a product."""
+    """Check that bfloat16 autocast changes little, and nothing where the output is an exponential or a product."""
     layer, x = _build(unit), _input(BATCH, IN)
     parts = _record(unit).parts
     exact = isinstance(parts, Leaf) and isinstance(parts.aggregation, ExpLog | Product)
-    advice = "turn autocast off around logarithms and products, and compute them in float32"
+    advice = "disable autocast around logarithms and products, and compute them in float32"
     with _expect(unit, "forward and backward under bfloat16 autocast", advice):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             z = layer(x)
@@ -129,7 +129,7 @@ def check_autocast(unit: Checked) -> None:
 
 
 def check_state_dict(unit: Checked) -> None:
-    """All that decides the output is in `state_dict`, and survives a file."""
+    """Check that `state_dict` holds everything that determines the output, and survives a file."""
     layer, other, x = _build(unit), _build(unit), _input(BATCH, IN)
     with _expect(unit, "state_dict round trip", "keep all state in parameters and registered buffers"):
         file = io.BytesIO()
@@ -140,7 +140,7 @@ def check_state_dict(unit: Checked) -> None:
 
 
 def check_copies(unit: Checked) -> None:
-    """`copy.deepcopy` and `pickle` make equal layers that share nothing."""
+    """Check that `copy.deepcopy` and `pickle` make equal layers that share nothing."""
     layer, x = _build(unit), _input(BATCH, IN)
     advice = "define the class at the top of a module, and keep no lambdas, hooks or open files in the layer"
     for name, duplicate in (("deepcopy", copy.deepcopy), ("pickle", _pickled)):
@@ -153,9 +153,9 @@ def check_copies(unit: Checked) -> None:
 
 
 def check_compile(unit: Checked) -> None:
-    """`torch.compile(fullgraph=True)` sees one graph, forward and backward.
+    """Check that `torch.compile(fullgraph=True)` sees one graph, forward and backward.
 
-    Its backend is "aot_eager": it traces all that the default one does, and needs no C++ compiler.
+    The backend is "aot_eager", which traces all that the default one does and needs no C++ compiler.
     """
     layer, x = _build(unit), _input(BATCH, IN)
     torch.compiler.reset()
@@ -167,10 +167,10 @@ def check_compile(unit: Checked) -> None:
 
 
 def check_vmap(unit: Checked) -> None:
-    """`torch.func.vmap` over stacked parameters trains many layers at once."""
+    """Check that `torch.func.vmap` over stacked parameters trains many layers at once."""
     layers = [_build(unit) for _ in range(3)]
     x = _input(BATCH, IN)
-    advice = "change nothing in place in forward, decide nothing by a value, and read parameters as attributes"
+    advice = "do not modify tensors in place or branch on values in forward, and read parameters as attributes"
 
     def loss(state: tuple[dict[str, Tensor], dict[str, Tensor]]) -> Tensor:
         z: Tensor = functional_call(layers[0], state, (x,))
@@ -187,7 +187,7 @@ def check_vmap(unit: Checked) -> None:
 
 
 def check_export(unit: Checked) -> None:
-    """`torch.export` gives a program for any number of rows."""
+    """Check that `torch.export` gives a program for any number of rows."""
     layer, x = _build(unit).eval(), _input(BATCH, IN)
     advice = "keep forward free of Python that depends on values or on the number of rows"
     with _expect(unit, "torch.export", advice):
@@ -197,7 +197,7 @@ def check_export(unit: Checked) -> None:
 
 
 def check_onnx(unit: Checked) -> None:
-    """The ONNX export, run by onnxruntime, gives the same numbers to 1e-5."""
+    """Check that the ONNX export, run by onnxruntime, gives the same numbers to 1e-5."""
     for package in ("onnx", "onnxscript", "onnxruntime"):
         if importlib.util.find_spec(package) is None:
             raise SkipTest(f"{package} is not installed")
@@ -205,7 +205,7 @@ def check_onnx(unit: Checked) -> None:
     layer, x = _build(unit).eval(), _input(BATCH, IN)
     advice = "build forward from operators that ONNX has"
     with _expect(unit, "torch.onnx.export", advice), warnings.catch_warnings():
-        # The exporter's own: what it calls in torch and in Python was deprecated after it was written.
+        # Warnings of the exporter itself: torch and Python deprecated what it calls.
         warnings.filterwarnings("ignore", message=".*LeafSpec", category=FutureWarning)
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         program = cast(torch.onnx.ONNXProgram, torch.onnx.export(layer, (x,), dynamo=True, verbose=False))
@@ -215,9 +215,9 @@ def check_onnx(unit: Checked) -> None:
 
 
 def check_reset(unit: Checked) -> None:
-    """`reset_parameters(generator)` repeats itself, and leaves the global generator alone."""
+    """Check that `reset_parameters(generator)` is reproducible and leaves the global generator alone."""
     layer = _build(unit)
-    advice = "take generator=None as an argument, and give it to every random filler"
+    advice = "take generator=None as an argument, and pass it to every random initializer"
 
     def start(seed: int) -> list[Tensor]:
         layer.reset_parameters(torch.Generator().manual_seed(seed))  # type: ignore[operator]
@@ -235,9 +235,9 @@ def check_reset(unit: Checked) -> None:
 
 
 def check_parts(unit: Checked) -> None:
-    """The declared parts describe the layer: its parameters in order, their start, range and regularizer, its output.
+    """Check that the declared parts describe the layer: parameters, initial values, bounds, regularizer and output.
 
-    The fused engines know a unit by its parts only. A unit that declares none is not checked.
+    The fused engines know a unit only by its parts. A unit without parts is skipped.
     """
     parts = _record(unit).parts
     if parts is None:
@@ -269,17 +269,17 @@ def check_parts(unit: Checked) -> None:
 
 
 def check_trial(unit: Checked) -> None:
-    """The engines can run it: the trial that `arithmos run` makes of a network with the unit."""
-    with _expect(unit, "trial of NAU and the unit on the problem of Table 1", "do away with the reason that it gives"):
+    """Check that the engines can run the unit: the trial that `arithmos run` makes of a network with it."""
+    with _expect(unit, "trial of NAU and the unit on the problem of Table 1", "remove the reason given"):
         if why := _trial(unit).refused:
             raise AssertionError(why)
 
 
 def check_nan(unit: Checked) -> None:
-    """NaN in a row of the input is NaN in that row of the output, and in no other."""
+    """Check that NaN in a row of the input gives NaN in that row of the output, and in no other."""
     layer, x = _build(unit), _input(BATCH, IN)
     x[1, 2] = torch.nan
-    with _expect(unit, "forward with NaN in one row", "let NaN through; replace no values and mix no rows"):
+    with _expect(unit, "forward with NaN in one row", "pass NaN through; do not replace values or mix rows"):
         z = layer(x)
         if not z[1].isnan().all():
             raise AssertionError(f"its output is {z[1].tolist()}")
@@ -304,7 +304,7 @@ CONTRACT: tuple[Callable[[Checked], None], ...] = (
     check_compile,
     check_onnx,
 )
-"""The checks, in the order in which `check_unit` runs them: those that take seconds come last."""
+"""All checks, in the order in which `check_unit` runs them; those that take seconds come last."""
 
 
 def _record(unit: Checked) -> Unit:
@@ -331,14 +331,14 @@ def _build(unit: Checked, **options: object) -> nn.Module:
 
 
 def _input(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Values in [0.5, 2], the same on every call: inside the domain of most formulas."""
+    """Return values in [0.5, 2], the same on every call and inside the domain of most formulas."""
     generator = torch.Generator().manual_seed(7)
     return torch.rand(shape, generator=generator, dtype=dtype) * 1.5 + 0.5
 
 
 @contextmanager
 def _expect(unit: Checked, what: str, advice: str) -> Iterator[None]:
-    """Any error inside becomes an `AssertionError` that names the unit, what was tried, and the remedy."""
+    """Turn any error inside into an `AssertionError` that names the unit, the attempt and the remedy."""
     try:
         yield
     except Exception as error:

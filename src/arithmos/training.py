@@ -1,8 +1,8 @@
-"""Training arithmetic units: what they need beyond an optimizer and a loss, and the whole recipe in `train`.
+"""Training of arithmetic units: regularizers, constraints, and the whole recipe in `train`.
 
-Any module takes part, ours or not, by the methods it has: `weights()` (effective weight matrices by name),
-`sparsity()` (a differentiable scalar) and `bounds()` (parameter name to the range it is kept in). A module
-that has a method answers for everything inside it; a module without is looked into.
+Any module can take part through the methods it has: `weights()` (effective weight matrices by name), `sparsity()` (a
+differentiable scalar) and `bounds()` (ranges by parameter name). A module that has a method answers for everything
+inside it; otherwise its children are searched.
 """
 
 import copy
@@ -36,7 +36,7 @@ Batch = tuple[Tensor, Tensor]
 
 
 def _having(module: nn.Module, method: str) -> list[Any]:
-    """The outermost modules that have a method, each once."""
+    """Return the outermost modules that have a method, each once."""
     if callable(getattr(module, method, None)):
         return [module]
     found = (inner for child in module.children() for inner in _having(child, method))
@@ -44,7 +44,7 @@ def _having(module: nn.Module, method: str) -> list[Any]:
 
 
 def sparsity_loss(module: nn.Module) -> Float[Tensor, ""]:
-    r"""How far the weights are from 0 and ±1: the regularizer that settles a unit on an exact formula.
+    r"""Distance of the weights from 0 and ±1: the regularizer that drives a unit to an exact formula.
 
     .. math:: \sum_W \mathrm{mean}_{oi} \min(|w_{oi}|, |1 - |w_{oi}||)
 
@@ -63,7 +63,7 @@ def sparsity_loss(module: nn.Module) -> Float[Tensor, ""]:
 
 @torch.no_grad()
 def sparsity_error(module: nn.Module) -> Float[Tensor, ""]:
-    r"""The weight furthest from 0 and ±1: a measure of how exact the learned formula is, not a loss.
+    r"""Largest distance of a weight from 0 and ±1: a measure of how exact the learned formula is, not a loss.
 
     .. math:: \max_{W, oi} \min(|w_{oi}|, |1 - |w_{oi}||)
 
@@ -88,7 +88,7 @@ class SparsitySchedule:
 
     .. math:: \lambda(t) = \lambda\,\mathrm{clip}\left(\frac{t - start}{end - start}, 0, 1\right)
 
-    With `start == end` the strength is there at once, from that step on.
+    With `start == end`, the full strength applies from that step on.
 
     Example:
         >>> schedule = SparsitySchedule(strength=10, start=100, end=200)
@@ -117,14 +117,14 @@ class SparsitySchedule:
 
 
 def constrain(optimizer: torch.optim.Optimizer, module: nn.Module) -> RemovableHandle:
-    """Put the module's parameters back into their range after every step of the optimizer.
+    """Project the module's parameters into their ranges after every step of the optimizer.
 
-    Without it a parameter drifts to where the clip of the forward pass has no gradient, and stays there. The
-    optimizer's own state is left as it is, and so is a module whose parameters have no range. Call this before the
-    first step: a warning says if earlier steps have moved parameters out of their range.
+    Without it, a parameter drifts to where the clip of the forward pass has no gradient, and stays there. The
+    optimizer's own state is not changed. A module whose parameters have no range is left alone. Call this before
+    the first step; a warning says if earlier steps have moved parameters out of their ranges.
 
     Returns:
-        A handle; its `remove()` ends this.
+        A handle; its `remove()` removes the projection.
 
     Example:
         >>> from arithmos.nn import NMU
@@ -145,7 +145,7 @@ def constrain(optimizer: torch.optim.Optimizer, module: nn.Module) -> RemovableH
     if bounded and stepped.isdisjoint(id(parameter) for parameter, _, _ in bounded):
         raise ValueError(
             f"optimizer steps none of the parameters of {type(module).__name__} that have a range; "
-            "make it from the parameters of this very module"
+            "create it from the parameters of this module"
         )
 
     if optimizer.state and any(((p < low) | (p > high)).any() for p, low, high in bounded):
@@ -164,13 +164,13 @@ def constrain(optimizer: torch.optim.Optimizer, module: nn.Module) -> RemovableH
 
 
 def input_regularizer_add(weight: Float[Tensor, "o i"], mean_input: Float[Tensor, " i"]) -> Float[Tensor, ""]:
-    r"""Pulls inputs that an additive unit leaves out towards 0, the value that adds nothing.
+    r"""Penalty that pulls inputs which an additive unit ignores towards 0, its neutral value.
 
     .. math:: R_z = \mathrm{mean}_{oi} (1 - |w_{oi}|)\,\bar x_i^2
 
     Args:
         weight: effective weights.
-        mean_input: mean of the unit's input over batch and time. Its gradient trains the network before.
+        mean_input: mean of the unit's input over batch and time. Its gradient trains the preceding layers.
 
     Example:
         >>> input_regularizer_add(torch.tensor([[1.0, -0.5]]), torch.tensor([3.0, 2.0]))
@@ -181,14 +181,14 @@ def input_regularizer_add(weight: Float[Tensor, "o i"], mean_input: Float[Tensor
 
 
 def input_regularizer_mul(weight: Float[Tensor, "o i"], mean_input: Float[Tensor, " i"]) -> Float[Tensor, ""]:
-    r"""Pulls inputs that a multiplicative unit leaves out towards 1, the value that multiplies nothing.
+    r"""Penalty that pulls inputs which a multiplicative unit ignores towards 1, its neutral value.
 
     .. math:: R_z = \mathrm{mean}_{oi} (1 - w_{oi})\,(1 - \bar x_i)^2
 
     Args:
         weight: effective weights.
-        mean_input: mean of the unit's input over batch and time. Its gradient trains the network before.
-            The published runs of `NACMulNMU` gave the mean of log(|x| + 1e-7) here.
+        mean_input: mean of the unit's input over batch and time. Its gradient trains the preceding layers. The
+            published runs of `NACMulNMU` used the mean of log(|x| + 1e-7) here.
 
     Example:
         >>> input_regularizer_mul(torch.tensor([[1.0, 0.5]]), torch.tensor([3.0, 3.0]))
@@ -207,10 +207,10 @@ def _check_mean_input(weight: Tensor, mean_input: Tensor) -> None:
 
 @dataclass(frozen=True)
 class Training:
-    """What came out of `train`.
+    """Result of `train`.
 
     Args:
-        step: updates made before the state that was kept.
+        step: number of updates before the state that was kept.
         error: its validation error.
         history: every evaluation, as (step, validation error).
     """
@@ -231,21 +231,21 @@ def train(
     every: int | None = None,
     callback: Callable[[int, float], None] | None = None,
 ) -> Training:
-    """Fit a model of arithmetic units, and leave it in its best state and in evaluation mode.
+    """Train a model of arithmetic units, and leave it in its best state and in evaluation mode.
 
-    Adam on the mean squared error plus the scheduled sparsity loss, parameters kept in their ranges, and in
-    the end the state with the lowest validation error, as in the published experiments.
+    The recipe is that of the published experiments: Adam on the mean squared error plus the scheduled sparsity loss,
+    with parameters kept in their ranges; the state with the lowest validation error is kept.
 
     Args:
         model: any module.
-        batches: (x, t) pairs: an iterable, gone through again when it ends, or a function of the step.
-        steps: updates to make.
-        validation: the (x, t) that choose the best state.
-        learning_rate: Adam's.
+        batches: (x, t) pairs: an iterable, restarted when it ends, or a function of the step.
+        steps: number of updates.
+        validation: the (x, t) pair that selects the best state.
+        learning_rate: learning rate of Adam.
         schedule: strength of the sparsity loss at a step. By default it rises from 0 to 10 between 1/2 and 3/4 of
-            `steps`: earlier, and a short run settles on a wrong formula.
-        every: steps between evaluations; by default two hundred of them in all.
-        callback: called at each evaluation with step and validation error, the model in evaluation mode.
+            `steps`; an earlier rise makes short runs settle on a wrong formula.
+        every: steps between evaluations; by default `steps` / 200.
+        callback: called at each evaluation with step and validation error, with the model in evaluation mode.
 
     Example:
         >>> from arithmos.nn import NAU

@@ -107,10 +107,10 @@ def test_fixed_sets_are_shared_and_their_targets_are_the_runs_own():
         ({"overlap_ratio": 1.5}, "overlap_ratio must be from 0 to 1, got 1.5"),
         ({"subset_count": 0}, "subset_count must be a whole number from 1 to 1,000, got 0"),
         ({"interpolation": ((2.0, 1.0),)}, r"interpolation must .*low below high in float32, got \(2.0, 1.0\)"),
-        ({"extrapolation": ()}, r"extrapolation must be a list of pairs, 2 at most, got \(\)"),
+        ({"extrapolation": ()}, r"extrapolation must be a list of pairs, at most 2, got \(\)"),
         ({"extrapolation": ((0.0, math.inf),)}, "extrapolation must be a finite number, got inf"),
         ({"fixed": ((0, 101),)}, r"fixed subsets must lie within 0 and input_size 100 .*got \(0, 101\)"),
-        ({"fixed": ()}, r"fixed must be a list of pairs, 1000 at most, got \(\)"),
+        ({"fixed": ()}, r"fixed must be a list of pairs, at most 1000, got \(\)"),
     ],
 )
 def test_impossible_tasks_are_refused_by_name(change, message):

@@ -1,4 +1,4 @@
-"""Specs, which name runs; the models in them; and the loading of users' units."""
+"""Specs, the models in them, and the loading of users' units."""
 
 from .loading import as_unit as as_unit
 from .loading import load_unit as load_unit

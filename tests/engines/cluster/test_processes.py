@@ -202,7 +202,7 @@ def test_a_unit_that_takes_all_workers_with_it_fails_alone(tmp_path, monkeypatch
     experiment = Experiment(name="small", item="", title="", specs=tuple(specs), seeds=1)
     outcome = bench.run([experiment], store="runs", engine="torch", dask="local:1")
     assert [part.spec.id for part in outcome.missed] == [specs[0].id]
-    assert "every worker dies of it" in outcome.missed[0].why
+    assert "it kills every worker" in outcome.missed[0].why
     assert list(Store("runs").load(columns=[]).spec_id) == [specs[1].id]
 
 
