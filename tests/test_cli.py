@@ -156,7 +156,7 @@ def test_what_is_asked_wrongly_is_answered_in_a_line(arguments, hint):
 @pytest.mark.parametrize(
     ("attribute", "hint"),
     [
-        ("Other", "'Other' is no nn.Module class or Unit of"),
+        ("Other", "'Other' must be an nn.Module class or Unit in"),
         ("Wrong", "NAU>own.py:Wrong: its output has the shape (128, 2); it must be (128, 1)"),
         ("Narrow", "NAU>own.py:Narrow: TypeError: Narrow.__init__() takes 2 positional arguments but 3 were given"),
     ],
@@ -210,7 +210,7 @@ def test_running_runs_a_users_file_before_anything_else():
     assert Path("ran").exists()
     Path("own.toml").write_text("models = ['NMU', 'NAU>own.py:Missing']\ntask.operation = 'mul'")
     for more in ([], ["--dry-run"]):
-        assert "'Missing' is no nn.Module class or Unit of" in complaint("run", "own.toml", *more, status=2)
+        assert "'Missing' must be an nn.Module class or Unit in" in complaint("run", "own.toml", *more, status=2)
     assert not Path("runs").exists()
 
 

@@ -162,7 +162,7 @@ def test_a_users_file_is_known_by_its_digest_not_its_place(tmp_path):
     assert not torch.equal(specs[0].network(5)[1].weight, specs[0].network(6)[1].weight)
     paths[1].write_text(OWN + "\n\n")
     assert dataclasses.replace(SPEC, model=model(f"NAU>{paths[1]}:Mine")).id != specs[0].id
-    with pytest.raises(ValueError, match=r"'Missing' is no nn.Module class or Unit .*it has \['Mine'\]"):
+    with pytest.raises(ValueError, match=r"'Missing' must be an nn.Module class or Unit .*it has \['Mine'\]"):
         dataclasses.replace(SPEC, model=model(f"NAU>{paths[0]}:Missing")).load()
     with pytest.raises(FileNotFoundError, match="there is no file"):
         model(f"NAU>{tmp_path}/none.py:Mine")

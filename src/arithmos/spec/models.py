@@ -23,14 +23,14 @@ NO_SCHEDULE = SparsitySchedule(0.0, 0, 1)
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of a network.
+    """Layer of a network.
 
-    A user's file is read when the layer is made, and run only when its class is needed: `name`, `label` and `version`
-    come from its path and text.
+    A user's file is read when the layer is created, and run only when its class is needed: `name`, `label` and
+    `version` come from its path and text.
 
     Args:
-        unit: a name of `CELLS`, `path/to/file.py:Class` for a class of the user's, or a `Unit`.
-        options: arguments of the unit, as sorted pairs.
+        unit: a name of `CELLS`, `path/to/file.py:Class` for a user's class, or a `Unit`.
+        options: keyword arguments of the unit, as sorted pairs.
     """
 
     unit: str | Unit
@@ -44,12 +44,12 @@ class Layer:
             _checks.text("unit", self.unit)
             if self.file is None:
                 object.__setattr__(self, "unit", self.record.name)
-            _ = self.file and self._text  # what is not there is an error here
+            _ = self.file and self._text  # a missing file is an error here
         object.__setattr__(self, "options", checked(self.unit, self.options))
 
     @property
     def file(self) -> Path | None:
-        """The user's file that has the unit, if one has."""
+        """The user's file that defines the unit, if any."""
         path, colon, _ = self.unit.rpartition(":") if isinstance(self.unit, str) else ("", "", "")
         return Path(path) if colon else None
 
@@ -59,28 +59,28 @@ class Layer:
 
     @cached_property
     def record(self) -> Unit:
-        """The unit's record. A user's file is run for it, as it was when the layer was made."""
+        """The unit's record. A user's file is run for it, as it was when the layer was created."""
         if isinstance(self.unit, Unit):
             return self.unit
         return load_unit(self.unit, self._text) if self.file else CELLS[self.unit]
 
     def __getstate__(self) -> dict[str, object]:
-        """What another process needs, which may not have the user's file."""
+        """Return what another process needs, which may not have the user's file."""
         return {"unit": self.unit, "options": self.options}
 
     @property
     def name(self) -> str:
-        """The unit's name; a user's file is known by its name, wherever it lies."""
+        """The unit's name; a user's file is identified by its name, in any folder."""
         return Path(self.unit.name if isinstance(self.unit, Unit) else self.unit).name
 
     @property
     def label(self) -> str:
-        """The unit's name in a printed table; of a user's file, what is named in it."""
+        """The unit's name in a printed table; for a user's file, the name of the class."""
         return str(self.unit).rpartition(":")[2] if self.file else self.record.label
 
     @property
     def own(self) -> bool:
-        """Whether the unit is a user's own, and not one of `CELLS`."""
+        """Whether the unit is a user's and not one of `CELLS`."""
         return self.file is not None or CELLS.get(self.record.name) != self.record
 
     @property
@@ -92,7 +92,7 @@ class Layer:
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def build(self, in_features: int, out_features: int) -> nn.Module:
-        """The layer itself."""
+        """Build the layer."""
         return self.record.build(in_features, out_features, **dict(self.options))
 
     def plain(self) -> dict[str, Any]:
@@ -117,21 +117,21 @@ class Layer:
 
     @property
     def parts(self) -> Parts | None:
-        """What the layer is made of, its options applied; None if it has a part of its own."""
+        """Parts of the layer with its options applied; None if the unit declares none."""
         if self.record.parts is None or not self.options:
             return self.record.parts
-        # Of any size that all initial ranges exist for: init="paper" has none for sizes up to 4.
+        # Sizes for which all initial ranges exist: init="paper" has none for sizes up to 4.
         return cast(Parts, self.record.build(8, 8, device="meta", **dict(self.options)).parts)
 
 
 @dataclass(frozen=True)
 class InputRegularizer:
-    """How strongly a cell's unused inputs are pulled to the value that changes nothing (sequences of digits).
+    """Regularizer that pulls a cell's unused inputs towards its neutral value (sequences of digits).
 
     Args:
-        strength: weight of `input_regularizer_add` or `input_regularizer_mul`, as the cell's aggregation has it.
-        logs: an exp-log cell is regularized on the logarithms of its inputs, as the published runs were, and not on
-            the inputs, as the paper has it.
+        strength: weight of `input_regularizer_add` or `input_regularizer_mul`, depending on the cell's aggregation.
+        logs: whether an exp-log cell is regularized on the logarithms of its inputs, as in the published runs, and not
+            on the inputs, as in the paper.
     """
 
     strength: float = 0.0
@@ -147,13 +147,13 @@ class InputRegularizer:
 
 @dataclass(frozen=True)
 class Model:
-    """What a table compares: the layers of a network, and the schedule of their sparsity regularizer.
+    """Network that a table compares: its layers, and the schedule of their sparsity regularizer.
 
     Args:
-        name: how it is spelled in code, JSON and on the command line; not part of a run's name.
-        layers: from input to output.
+        name: name in code, JSON and on the command line; not part of a run's identity.
+        layers: layers from input to output.
         schedule: strength and ramp of the regularizer; strength 0 for none.
-        label: how it is spelled in a printed table.
+        label: name in a printed table.
         inputs: regularizer of a cell's inputs.
     """
 
@@ -177,13 +177,13 @@ class Model:
         object.__setattr__(self, "label", self.name if unnamed else _checks.text("label", self.label))
 
     def with_options(self, **options: Plain) -> "Model":
-        """The same model with these options on every layer, as an ablation has it."""
+        """Return the model with these options on every layer, as for an ablation."""
         layers = (replace_options(layer, options) for layer in self.layers)
         return dataclasses.replace(self, layers=tuple(layers))
 
 
 def replace_options(layer: Layer, options: Mapping[str, Plain]) -> Layer:
-    """The same layer with these options beside its own."""
+    """Return the layer with these options added to its own."""
     return Layer(layer.unit, tuple(sorted({**dict(layer.options), **options}.items())))
 
 
@@ -208,20 +208,20 @@ TABLE_MODELS: Catalogue[Model] = Catalogue(
     _model("ReLU", "LinearReLU>Linear", "ReLU"),
     _model("ReLU6", "LinearReLU6>Linear", "ReLU6"),
 )
-"""The models that the paper's large tables compare, in the order in which they print."""
+"""Models of the paper's large tables, in the order of printing."""
 
 MODELS = TABLE_MODELS.add(
     _model("GateNAUNMU", "NAU>GatedNAUNMU", "Gated NAU/NMU", _LATE),
     _model("GateNALUSeparate", "NACAdd>NALUSeparate", "NALU (separate)"),
     _model("GateNALUShared", "NACAdd>NALU", "NALU (shared)"),
 )
-"""All published models: those of the tables, and those of the gate experiment."""
+"""All published models: those of the tables and those of the gate experiment."""
 
 
 def model(name: str) -> Model:
-    """A model by its name in `MODELS`, or by its layers joined by `>`.
+    """Return a model by its name in `MODELS`, or by its layers joined by `>`.
 
-    Layers that are no published model have the schedule of the model NMU, for what there is to regularize in them.
+    Layers that are not a published model have the schedule of the model NMU.
 
     Example:
         >>> model("NAU>NMU") == model("NMU")

@@ -1,4 +1,4 @@
-"""Specs in stored JSON, as far as they can be read: tasks may be of an older version, and units a user's."""
+"""Specs in stored JSON: tasks may be of an older version, and units a user's."""
 
 import json
 
@@ -7,7 +7,7 @@ from .models import Layer
 
 
 def networks(spec: str) -> tuple[tuple[Layer, ...], tuple[int, ...], Task | None]:
-    """Return the layers of a spec's networks, their sizes, and the task; None if it is older, or its data is missing.
+    """Return a spec's layers, sizes and task; the task is None if it is of an older version or its data is missing.
 
     Raises:
         ValueError: a layer is a user's, unknown or of another version, or the text is not the JSON of a spec.
@@ -31,13 +31,13 @@ def sequential(spec: str) -> bool:
 
 
 def problem(spec: str) -> str:
-    """Return what a spec has in common with those of other models on the same problem."""
+    """Return the part of a spec that models on the same problem share."""
     plain = json.loads(spec)
     return json.dumps({name: plain[name] for name in plain if name not in ("layers", "schedule", "inputs")})
 
 
 def describe(spec: str) -> str:
-    """Return what is learned, and for how long, in a few words.
+    """Return the task and the number of iterations in a few words.
 
     Example:
         >>> from arithmos.spec import MODELS, Spec

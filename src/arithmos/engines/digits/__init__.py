@@ -1,4 +1,4 @@
-"""The torch engine on sequences of handwritten digits: runs of all models stacked behind one reader."""
+"""Torch engine for sequences of handwritten digits: runs of all models stacked behind one reader."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -12,30 +12,31 @@ from .reader import Convolution, grouped, unfolded
 from .stack import Stack
 
 STACK = {"cpu": 1, "cuda": 160}
-"""Runs side by side; a CPU is no faster with several."""
+"""Runs side by side on each kind of device; a CPU is no faster with several."""
 
 
 def run(jobs: Sequence[Job], control: Control, device: torch.device, *, stack: int | None = None) -> Iterator[Run]:
-    """Finished runs; those that differ in their model only, and were suspended at the same step, train together.
+    """Yield finished runs; those that differ only in their model, and were suspended at the same step, train together.
 
-    What has come furthest goes first. A model with a user's unit has stacks of its own, and cannot disturb others.
+    Runs that have progressed furthest come first. A model with a user's unit has its own stacks and cannot disturb
+    others.
 
     Args:
-        jobs: of sequences of digits.
-        control: who follows.
-        device: where.
-        stack: how many runs side by side; as many as the device bears unless told.
+        jobs: jobs of sequences of digits.
+        control: control of the caller.
+        device: device to train on.
+        stack: number of runs side by side; by default as many as suit the device.
     """
     states = {(job.spec.id, seed): control.resume(job.spec, seed) for job in jobs for seed in job.seeds}
 
     def together(run: tuple[Spec, int]) -> tuple[str, int, str]:
-        """What runs of one stack have in common: all but the model if it is ours, and the step."""
+        """Return what the runs of a stack share: all but the model if it is built in, and the step."""
         spec, seed = run
         state = states[spec.id, seed]
         step = 1 if state is None else -int(state["step"][0])
         return dataclasses.replace(spec, model=jobs[0].spec.model).id, step, spec.id if spec.model.layers[0].own else ""
 
-    runs = sorted(((job.spec, seed) for job in jobs for seed in job.seeds), key=together)  # models stay neighbours
+    runs = sorted(((job.spec, seed) for job in jobs for seed in job.seeds), key=together)  # a model's runs stay adjacent
     most = STACK[device.type] if stack is None else stack
     for _, members in groupby(runs, key=together):
         chosen = list(members)
@@ -53,7 +54,7 @@ def run(jobs: Sequence[Job], control: Control, device: torch.device, *, stack: i
 
 
 def fastest(device: torch.device) -> Convolution:
-    """The fastest convolution of a device."""
+    """Return the fastest convolution of a device."""
     if device.type != "cuda":
         return grouped
     try:
@@ -74,7 +75,7 @@ def _train(
     if suspended:
         stack.resume(suspended)
     before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")  # TF32 is no float32
+    torch.set_float32_matmul_precision("highest")  # TF32 is not float32
     try:
         return stack.train()
     finally:

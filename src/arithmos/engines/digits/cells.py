@@ -1,4 +1,4 @@
-"""The cells of many runs at once: runs of one model are a group, and a group is stepped by one `vmap`."""
+"""Cells of many runs at once: the runs of one model form a group, which one `vmap` steps."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -13,7 +13,7 @@ from ..networks import Modules
 
 
 class _Cell(nn.Module):
-    """A cell along sequences of numbers, and what its regularizers make of that."""
+    """Cell along sequences of numbers, with its regularizers."""
 
     def __init__(self, cell: nn.Module, spec: Spec) -> None:
         super().__init__()
@@ -27,22 +27,22 @@ class _Cell(nn.Module):
         return method(*tensors)
 
     def start(self, x: Tensor) -> Tensor:
-        """The state before the first of numbers `[b]`."""
+        """Return the state before the first of numbers `[b]`."""
         state: Tensor = self.cell.initial_state(x[:, None, None])
         return state
 
     def step(self, x: Tensor, state: Tensor) -> Tensor:
-        """The state `[b, …]` after one more of numbers `[b]`."""
+        """Return the state `[b, …]` after one more of numbers `[b]`."""
         after: Tensor = self.cell.step(x[:, None], state)
         return after
 
     def output(self, state: Tensor) -> Tensor:
-        """What is seen `[b]` of a state."""
+        """Return the output `[b]` of a state."""
         seen: Tensor = self.cell.output(state)[..., 0]
         return seen
 
     def run(self, weight: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs `[b, time]` for numbers `[b, time]`, and the regularizer of inputs.
+        """Return outputs `[b, time]` for numbers `[b, time]`, and the input regularizer.
 
         Its mean over sequences is weighted by `weight` `[b]`, whose sum is 1.
         """
@@ -64,23 +64,23 @@ class _Cell(nn.Module):
         return self.regularizer.strength * form(self.cell.unit.weights()["weight"], mean)
 
     def sparsity(self, like: Tensor) -> Tensor:
-        """What the sparsity loss makes of the weights."""
+        """Return the sparsity loss."""
         return sparsity_loss(self.cell)
 
     def error(self, like: Tensor) -> Tensor:
-        """The sparsity error; NaN for a cell that has no weights of the arithmetic kind."""
+        """Return the sparsity error; NaN for a cell without arithmetic weights."""
         unit = _unit(self.cell)
         return sparsity_error(unit) if callable(getattr(unit, "weights", None)) else like.new_full((), torch.nan)
 
 
 class Cells(Modules):
-    """The cells of runs of one model.
+    """Cells of the runs of one model.
 
     Args:
-        spec: the model's.
-        seeds: one a run.
-        cells: one a run, with the run's initial weights.
-        device: where.
+        spec: spec of the model.
+        seeds: one per run.
+        cells: one per run, with the run's initial weights.
+        device: device to train on.
     """
 
     def __init__(self, spec: Spec, seeds: Sequence[int], cells: Sequence[nn.Module], device: torch.device) -> None:
@@ -94,27 +94,27 @@ class Cells(Modules):
         self._like = torch.zeros(len(cells), device=device)
 
     def run(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs `[s, b, time]` for numbers `[s, b, time]`, and the regularizer of inputs `[s]`."""
+        """Return outputs `[s, b, time]` for numbers `[s, b, time]`, and the input regularizer `[s]`."""
         return cast(tuple[Tensor, Tensor], self._call((x,), "run", weight))
 
     def sparsity(self) -> Tensor:
-        """The sparsity loss `[s]`."""
+        """Return the sparsity loss `[s]`."""
         return cast(Tensor, self._call((self._like,), "sparsity"))
 
     def error(self) -> Tensor:
-        """The sparsity error `[s]`."""
+        """Return the sparsity error `[s]`."""
         return cast(Tensor, self._call((self._like,), "error"))
 
     def start(self, x: Tensor) -> Tensor:
-        """States before the first of numbers `[s, b]`."""
+        """Return the states before the first of numbers `[s, b]`."""
         return cast(Tensor, self._call((x,), "start"))
 
     def step(self, x: Tensor, state: Tensor) -> Tensor:
-        """States after one more of numbers `[s, b]`."""
+        """Return the states after one more of numbers `[s, b]`."""
         return cast(Tensor, self._call((x, state), "step"))
 
     def output(self, state: Tensor) -> Tensor:
-        """What is seen `[s, b]` of states."""
+        """Return the outputs `[s, b]` of states."""
         return cast(Tensor, self._call((state,), "output"))
 
 

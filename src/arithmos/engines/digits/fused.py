@@ -1,18 +1,18 @@
-"""A convolution, its ReLU and its pooling in one Triton kernel, for a stack of runs; the patches are never written.
+"""Convolution, ReLU and pooling in one Triton kernel, for a stack of runs; patches are never written to memory.
 
-Each is a matrix product a run whose one factor is gathered from the images as it is needed. Images lie channel by
-channel within a pixel, so that the five pixels of a row under the kernel are neighbours in memory:
+Each is a matrix product per run, one factor of which is gathered from the images as needed. The channels of a pixel are
+contiguous, so that the five pixels of a row under the kernel are adjacent in memory:
 
-    forward   positions x patch  @  patch x channels       four positions of a window side by side, the largest stays
+    forward   positions x patch  @  patch x channels       four positions of a window side by side, keep the largest
     weights   patch x windows  @  windows x channels       for each of the four; the bias is one more row, always 1
     images    images x (tap, channel)  @  (tap, channel) x channels below        for each pixel, with its own taps
 
-What is kept for the gradients is which of a window's four positions was the largest, or that none was above 0. Only
-the largest has a gradient. Where there is one channel below, its patch alone is added up, without a matrix product;
-otherwise the gradients of all four are spread out first, zeros and all, a multiple of four channels side by side.
+For the gradients, the kernel keeps which of a window's four positions was the largest, or that none was above 0. Only
+the largest has a gradient. With one input channel, its patch alone is summed, without a matrix product; otherwise the
+gradients of all four are spread out first, including zeros, with a multiple of four channels side by side.
 
-Products are of float32: each factor as a sum of two TF32 numbers, of which the three larger products count
-("tf32x3"), or by fused multiply-adds ("ieee"); "tf32" drops the second numbers.
+Products are of float32: each factor is a sum of two TF32 numbers, of which the three larger products count
+("tf32x3"), or fused multiply-adds are used ("ieee"); "tf32" drops the second numbers.
 """
 
 from typing import Any, Literal
@@ -62,7 +62,7 @@ def forward_kernel(
     q = tl.program_id(0) * WINDOWS + tl.arange(0, WINDOWS)
     out = (run * n * pooled + q)[:, None] * O + o[None, :]
     mask = (q < n * pooled)[:, None] & (o < O)[None, :]
-    off = best <= 0  # and a NaN is not off
+    off = best <= 0  # NaN is not off
     tl.store(y + out, tl.where(off, 0.0, best), mask=mask)
     tl.store(largest + out, tl.where(off, 4, which).to(tl.uint8), mask=mask)
 
@@ -205,11 +205,11 @@ LAUNCH: dict[tuple[str, int], dict[str, Any]] = {
     ("weight", 20): {"WINDOWS": 16, "BN": 128, "PRECISION": "ieee", "splits": 4, "num_warps": 8, "num_stages": 2},
     ("image", 20): {"BM": 128, "BK": 32, "PRECISION": "tf32x3", "num_warps": 8, "num_stages": 3},
 }
-"""Sizes of blocks by kernel and channels of the image, as they were fastest on an H200."""
+"""Block sizes by kernel and channels of the image, the fastest ones on an H200."""
 
 
 class _Convolution(torch.autograd.Function):
-    """Images `[s, n, H, H, C]` to the largest of each window `[s, n, P, O]`, channels last in both."""
+    """Map from images `[s, n, H, H, C]` to the largest of each window `[s, n, P, O]`, channels last in both."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, precision: Precision | None) -> Tensor:
@@ -276,17 +276,17 @@ def _launch(kernel: str, channels: int, precision: Precision | None) -> dict[str
 
 
 def _padded(matrix: Tensor, rows: int, columns: int) -> Tensor:
-    """A stack of matrices `[s, k, o]` with so many rows of zeros below, and zeros beside up to so many columns."""
+    """Pad a stack of matrices `[s, k, o]` with zeros to a number of rows and columns."""
     return F.pad(matrix, (0, columns - matrix.shape[-1], 0, rows)).contiguous()
 
 
 def _power(size: int) -> int:
-    """The least power of two that is no less, and that a matrix product takes."""
+    """Return the smallest power of two that is no less than `size` and that a matrix product accepts."""
     return int(max(16, triton.next_power_of_2(size)))
 
 
 def fused(x: Tensor, weight: Tensor, bias: Tensor, precision: Precision | None = None) -> Tensor:
-    """A convolution as `reader` describes it; in one kind of products, or in the fastest that are of float32."""
+    """Convolve as `reader` describes, with one kind of products, or with the fastest of float32 precision."""
     last = x.permute(0, 1, 3, 4, 2)
     if not last[0].is_contiguous():
         last = last.contiguous()

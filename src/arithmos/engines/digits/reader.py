@@ -1,8 +1,8 @@
-"""The `DigitReader` of many runs at once: every parameter has the run on its leading axis.
+"""`DigitReader`s of many runs at once; every parameter has the run on its leading axis.
 
 A convolution here is a function of images `[s, n, c, h, h]`, weights `[s, o, c, 5, 5]` and biases `[s, o]` that also
-takes the ReLU and the largest of each 2 × 2, and gives `[s, n, o, (h - 4) / 2, (h - 4) / 2]`. There are several, which
-differ in speed and, by rounding, in their last bits. Images may be the same for all runs, by a stride of 0.
+applies the ReLU and takes the largest of each 2 × 2, and returns `[s, n, o, (h - 4) / 2, (h - 4) / 2]`. There are
+several, which differ in speed and, by rounding, in their last bits. Runs may share images through a stride of 0.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ Convolution = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def grouped(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """One convolution with a group a run."""
+    """Convolve all runs at once, with one group per run."""
     s, n, c, h, w = x.shape
     channels = weight.shape[1]
     flat = x.transpose(0, 1).reshape(n, s * c, h, w)
@@ -25,7 +25,7 @@ def grouped(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def unfolded(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """All patches side by side, and one matrix product a run."""
+    """Convolve by one matrix product per run, over all patches."""
     s, n, c, h, w = x.shape
     rows, columns = h - 4, w - 4
     patches = x.unfold(3, 5, 1).unfold(4, 5, 1)  # [s, n, c, rows, columns, 5, 5]
@@ -37,7 +37,7 @@ def unfolded(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def read(parameters: Mapping[str, Tensor], images: Tensor, convolve: Convolution) -> Tensor:
-    """What each run reads `[s, n]` off images `[s, n, 28, 28]`."""
+    """Read a number `[s, n]` off each of the images `[s, n, 28, 28]`."""
     p = parameters
     x = convolve(images.unsqueeze(2), p["conv1.weight"], p["conv1.bias"])
     x = convolve(x, p["conv2.weight"], p["conv2.bias"]).flatten(2)

@@ -1,4 +1,4 @@
-"""What is remembered of the records of a stack of runs on sequences of digits."""
+"""Records of a stack of runs on sequences of digits."""
 
 from collections.abc import Sequence
 
@@ -12,14 +12,14 @@ from ..contract import Curve, Floats, Run, State, effective
 
 
 class Records:
-    """The records of a stack of runs, and the best of each: lowest validation error, the first of equals.
+    """Records of a stack of runs, with the best of each: the first one with the lowest validation error.
 
-    The record of the untrained network counts as any other. A run that meets NaN ends before that record.
+    The record of the untrained network counts too. A run that meets NaN ends before that record.
 
     Args:
-        runs: spec and seed of each; the specs differ in their model only.
+        runs: spec and seed of each run; the specs differ only in their model.
         task: their task.
-        cells: initial parameters of the cell of each run.
+        cells: initial parameters of each run's cell.
     """
 
     def __init__(self, runs: Sequence[tuple[Spec, int]], task: DigitSequences, cells: Sequence[Floats]) -> None:
@@ -35,14 +35,14 @@ class Records:
     def observe(
         self, step: int, values: Floats, outputs: Floats, cells: Sequence[Floats], broken: NDArray[np.bool_]
     ) -> None:
-        """Takes a record of every run that has not ended.
+        """Add a record of every run that has not ended.
 
         Args:
-            step: of the record.
-            values: `[runs, 3 + lengths]`: errors in validation and training, sparsity error, test errors.
-            outputs: `[runs, 2, digits]`: what is read off the images of each digit, mean and standard deviation.
-            cells: parameters of the cell of each run.
-            broken: runs with a NaN among their parameters.
+            step: step of the record.
+            values: `[runs, 3 + lengths]`: validation and training errors, sparsity error, test errors.
+            outputs: `[runs, 2, digits]`: mean and standard deviation of what is read off the images of each digit.
+            cells: parameters of each run's cell.
+            broken: mask of runs with a NaN among their parameters.
         """
         self.ended |= broken
         record = step // self.runs[0][0].evaluate_every
@@ -56,7 +56,7 @@ class Records:
                 self.cells[run] = cells[run]
 
     def finished(self, run: int, engine: str, cell: Floats, elapsed_s: float) -> Run:
-        """A run that came to its end, given the last parameters of its cell and the seconds that it took."""
+        """Return a finished run, given the final parameters of its cell and the seconds that it took."""
         spec, seed = self.runs[run]
         records = int(self.records[run])
         validation, training, sparsity = self.curve[run, :records, :3].T.copy()
@@ -94,11 +94,11 @@ class Records:
     _STATE = ("records", "ended", "best", "curve", "outputs")
 
     def state(self, run: int) -> State:
-        """What is remembered of one run, to be put back by `restore`."""
+        """Return the records of one run for a checkpoint."""
         return {name: getattr(self, name)[run].copy() for name in self._STATE} | {"cell": self.cells[run]}
 
     def restore(self, run: int, state: State) -> None:
-        """Puts back what `state` gave."""
+        """Restore what `state` returned."""
         for name in self._STATE:
             getattr(self, name)[run] = state[name]
         self.cells[run] = state["cell"].astype(np.float32)

@@ -1,7 +1,7 @@
 """Images and sequences of a stack of runs, on the device where they train.
 
-Nothing of an epoch is made on the host: the order of its sequences is a function of seed and epoch, which the device
-computes as `DigitSequences.at` does.
+Nothing of an epoch is computed on the host: the order of its sequences is a function of seed and epoch, which the
+device computes as `DigitSequences.at` does.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..batches import words
 
 
 def pixels(task: DigitSequences, part: Part, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Images `[n, 28, 28]` put to scale, and the digits they show `[n]`."""
+    """Return scaled images `[n, 28, 28]` and the digits they show `[n]`."""
     images, labels = task.pixels(part)
     mean, deviation = task.scale
     scaled = (torch.from_numpy(images.copy()).to(device).float() / 255 - mean) / deviation
@@ -25,21 +25,21 @@ def pixels(task: DigitSequences, part: Part, device: torch.device) -> tuple[Tens
 
 
 def accumulated(task: DigitSequences, labels: Tensor) -> Tensor:
-    """Targets of every step of sequences of labels `[…, time]`, in float64."""
+    """Return the targets of every step of sequences of labels `[…, time]`, in float64."""
     numbers = labels.double()
     return numbers.cumprod(-1) if task.operation == "mul" else numbers.cumsum(-1)
 
 
 class Training:
-    """The training sequences of a stack of runs, batch by batch.
+    """Training sequences of a stack of runs, batch by batch.
 
-    A batch is taken from buffers that stay in place, at an iteration that is a tensor, so that a recorded graph of an
-    iteration serves all of them.
+    A batch is taken from buffers that stay in place, at an iteration that is a tensor, so that one recorded graph
+    serves all iterations.
 
     Args:
-        spec: what the runs have in common.
-        seeds: one a run.
-        device: where.
+        spec: spec that the runs share, except for the model.
+        seeds: one per run.
+        device: device to train on.
     """
 
     def __init__(self, spec: Spec, task: DigitSequences, seeds: tuple[int, ...], device: torch.device) -> None:
@@ -53,13 +53,13 @@ class Training:
         first = spec.batch_size * np.arange(self.iterations)[:, None]
         counts = np.minimum(spec.batch_size, task.sequences - first)
         place = np.arange(spec.batch_size)
-        # The last batch is filled up with its own sequences, which do not count.
+        # The last batch is filled up with repeated sequences of weight 0.
         self._rows = torch.from_numpy((first + place % counts).ravel()).to(device)
         self._weights = torch.from_numpy(((place < counts) / counts).astype(np.float32)).to(device)
         self._chosen = torch.zeros(len(seeds), len(self._rows), task.length, dtype=torch.int64, device=device)
 
     def begin(self, epoch: int) -> None:
-        """Puts the sequences in the order of an epoch."""
+        """Put the sequences in the order of an epoch."""
         task = self.task
         count = task.sequences if task.fixed else task.images
         word = words(self.seeds, philox.ORDER, epoch, count, 1)[..., 0]
@@ -72,7 +72,7 @@ class Training:
             torch.index_select(cut, 1, self._rows, out=self._chosen)
 
     def batch(self, iteration: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Images `[s, b, time, 28, 28]`, targets `[s, b, time]` and weights `[b]` of an iteration of the epoch."""
+        """Return images `[s, b, time, 28, 28]`, targets `[s, b, time]` and weights `[b]` of an iteration."""
         s, _, time = self._chosen.shape
         chosen = self._chosen.view(s, self.iterations, self.batch_size, time).index_select(1, iteration).squeeze(1)
         targets = accumulated(self.task, self.labels[chosen]).float()
@@ -80,16 +80,16 @@ class Training:
 
 
 class Evaluation:
-    """A set of images and the sequences of one or more lengths that are cut from it, the same for all runs.
+    """Set of images with sequences of one or more lengths cut from it, the same for all runs.
 
-    Sequences of all lengths go along together; those that have come to their end are left out of further steps, so they
-    are kept in the order of their length, the longest first.
+    Sequences of all lengths are stepped together; those that have ended are left out of further steps, so they are kept
+    in order of length, the longest first.
 
     Args:
-        task: says which images and sequences.
-        part: of the images.
-        lengths: of the sequences.
-        device: where.
+        task: task that defines images and sequences.
+        part: part of the images.
+        lengths: lengths of the sequences.
+        device: device to evaluate on.
     """
 
     def __init__(self, task: DigitSequences, part: Part, lengths: tuple[int, ...], device: torch.device) -> None:

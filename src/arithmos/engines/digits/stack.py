@@ -1,7 +1,7 @@
-"""Runs on sequences of digits that train side by side: one reader for all, cells in groups by model.
+"""Runs on sequences of digits that train side by side: one reader for all, and cells grouped by model.
 
-One iteration is the same for all runs, however many there are; on a GPU it is recorded once as a graph and replayed,
-and the host does not take part in an epoch.
+An iteration takes the same steps for any number of runs; on a GPU it is recorded once as a graph and replayed, without
+the host during an epoch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,12 +26,12 @@ from .records import Records
 from .sequences import Evaluation, Training
 
 _READ = {"cpu": 256, "cuda": 2**14}
-"""Images, counted once a run, that are read at a time when runs are evaluated."""
+"""Images, counted once per run, to read at a time in an evaluation."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Neighbours in the stack that have one model, their cells, and on a GPU the stream on which these step."""
+    """Adjacent runs of one model in the stack, with their cells and, on a GPU, the stream that steps them."""
 
     start: int
     stop: int
@@ -41,14 +41,14 @@ class Group:
 
 
 class Stack:
-    """Runs that train side by side, one on each place of the leading axis of every tensor.
+    """Runs that train side by side, one per position on the leading axis of every tensor.
 
     Args:
-        runs: spec and seed of each; the specs differ in their model only, and runs of one model are neighbours.
-        device: where.
-        control: who follows.
-        convolve: which convolution reads the images.
-        graph: an iteration, and what follows the reading in an evaluation, are recorded and replayed; on a GPU only.
+        runs: spec and seed of each; the specs differ only in their model, and runs of one model are adjacent.
+        device: device to train on.
+        control: control of the caller.
+        convolve: convolution that reads the images.
+        graph: whether to record and replay an iteration and the cells' part of an evaluation; only on a GPU.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Stack:
         self._walk: tuple[torch.cuda.CUDAGraph, dict[str, Tensor], Tensor] | None = None
 
     def train(self) -> list[Run]:
-        """Trains the stack to its end and returns its runs, or suspends them when the caller stops it."""
+        """Train the stack to its end and return its runs, or suspend them when the caller stops it."""
         spec, epoch = self.spec, self.training.iterations
         stopwatch = Stopwatch(self.control, spec, len(self.runs), step=self.step, elapsed_s=self.elapsed_s)
         while self.step <= spec.iterations:
@@ -136,14 +136,14 @@ class Stack:
         return [self.records.finished(run, "torch", cells[run], share) for run in range(len(self.runs))]
 
     def _ahead(self) -> int:
-        """Iterations until the next record or epoch; on a CPU one, so that a caller can stop between them."""
+        """Return the iterations until the next record or epoch; one on a CPU, so that a caller can stop in between."""
         if self.device.type != "cuda":
             return 1
         every, epoch = self.spec.evaluate_every, self.training.iterations
         return min(every - self.step % every, epoch - self.step % epoch)
 
     def advance(self, iterations: int) -> None:
-        """So many iterations."""
+        """Run some iterations."""
         for _ in range(iterations):
             epoch, place = divmod(self.step, self.training.iterations)
             if place == 0 or self._fresh:
@@ -160,10 +160,10 @@ class Stack:
             self.step += 1
 
     _fresh = True
-    """No epoch was begun since the runs were put where they are."""
+    """No epoch has been started since the runs were restored."""
 
     def losses(self) -> Tensor:
-        """The loss of each run on the batch that is next."""
+        """Return the loss of each run on the next batch."""
         images, targets, weight = self.training.batch(self._place)
         numbers = self.read(self.reader, images.flatten(1, 2)).view_as(targets)
         losses = []
@@ -176,7 +176,7 @@ class Stack:
         return torch.cat(losses)
 
     def _loss(self, group: Group, numbers: Tensor, targets: Tensor, weight: Tensor) -> Tensor:
-        """The loss of the runs of a group, given what was read of the batch."""
+        """Return the loss of the runs of a group, given the numbers read off the batch."""
         own = slice(group.start, group.stop)
         outputs, inputs = group.cells.run(numbers[own], weight)
         squares = (outputs - targets[own]).square()
@@ -187,7 +187,7 @@ class Stack:
 
     @contextmanager
     def _beside(self, group: Group) -> Iterator[None]:
-        """On a GPU the many small steps of a group go beside those of the others, on a stream of their own."""
+        """Run the many small steps of a group on its own stream, alongside those of other groups, on a GPU."""
         if group.stream is None:
             yield
             return
@@ -196,7 +196,7 @@ class Stack:
             yield
 
     def _strength(self, schedule: SparsitySchedule) -> Tensor:
-        """Of the sparsity loss; the first iteration is step 1 to the schedule."""
+        """Return the strength of the sparsity loss; the first iteration is step 1 of the schedule."""
         above, width = self._clock + 1 - schedule.start, schedule.end - schedule.start
         ramp = schedule.strength * above / width if width else schedule.strength * (above >= 0).double()
         return ramp.clamp(0.0, schedule.strength).float()
@@ -211,7 +211,7 @@ class Stack:
         self._clock += 1
 
     def _recorded(self) -> torch.cuda.CUDAGraph:
-        """The graph of an iteration; the iterations that warm it up leave no trace."""
+        """Return the graph of an iteration; the iterations that warm it up have no effect."""
         changed = [self._place, self._clock, *(value.detach() for value, _ in self._owners())]
         changed += [tensor for state in self.optimizer.state.values() for tensor in state.values()]
         before = [tensor.clone() for tensor in changed]
@@ -231,7 +231,7 @@ class Stack:
 
     @torch.no_grad()
     def record(self) -> None:
-        """Evaluates all runs, their cells in evaluation mode, and remembers it."""
+        """Evaluate all runs, with their cells in evaluation mode, and add a record."""
         numbers = {name: self._read(chosen.images) for name, chosen in self.sets.items()}
         outputs = self._outputs(numbers["test"], self.sets["test"].labels)
         with ExitStack() as judging, np.errstate(over="ignore"):  # an error beyond float32 is infinite
@@ -242,7 +242,7 @@ class Stack:
         self.records.observe(self.step, values, shown, self._cells(), self._broken())
 
     def _values(self, numbers: dict[str, Tensor]) -> Tensor:
-        """What `_evaluated` gives, by a recorded graph where there is one: its steps are many and small."""
+        """Return `_evaluated`, through a recorded graph if there is one: its steps are many and small."""
         if not self.graph:
             return self._evaluated(numbers)
         if self._walk is None:
@@ -259,20 +259,20 @@ class Stack:
         return values
 
     def _evaluated(self, numbers: dict[str, Tensor]) -> Tensor:
-        """Errors `[s, 3 + lengths]` of a record, as `Records` has them, from what was read off each set of images."""
+        """Return the values `[s, 3 + lengths]` of a record, as `Records` takes them, from the numbers of each set."""
         errors = {name: self._errors(chosen, numbers[name]) for name, chosen in self.sets.items()}
         sparsity = torch.cat([group.cells.error() for group in self.groups]).double()[:, None]
         return torch.cat([errors["validation"], errors["training"], sparsity, errors["test"]], dim=1)
 
     def _read(self, images: Tensor) -> Tensor:
-        """What each run reads `[s, n]` off images `[n, 28, 28]` that all share."""
+        """Return what each run reads `[s, n]` off shared images `[n, 28, 28]`."""
         runs = len(self.runs)
         rows = max(1, _READ[self.device.type] // runs)
         parts = images.split(rows)  # type: ignore[no-untyped-call]
         return torch.cat([self.read(self.reader, part.expand(runs, -1, -1, -1)) for part in parts], dim=1)
 
     def _errors(self, chosen: Evaluation, numbers: Tensor) -> Tensor:
-        """Mean squared error over all steps `[s, lengths]`, in float64."""
+        """Return the mean squared error over all steps `[s, lengths]`, in float64."""
         errors = []
         for group in self.groups:
             own, cells = numbers[group.start : group.stop], group.cells
@@ -287,7 +287,7 @@ class Stack:
         return torch.cat(errors) / chosen.counts
 
     def _outputs(self, numbers: Tensor, labels: Tensor) -> Tensor:
-        """Mean and standard deviation `[s, 2, digits]` of what is read off the images of each digit."""
+        """Return the mean and standard deviation `[s, 2, digits]` of what is read off the images of each digit."""
         digits = torch.tensor(self.task.digits, device=self.device)
         shows = (labels[:, None] == digits).double()  # [n, digits]
         shows /= shows.sum(0)
@@ -296,19 +296,19 @@ class Stack:
         return torch.stack([means, (squares @ shows).sqrt()], dim=1)
 
     def _owners(self) -> list[tuple[Tensor, int]]:
-        """Every parameter, and the run on its first place."""
+        """Return every parameter with the run at its first position."""
         readers = [(value, 0) for value in self.reader.values()]
         return readers + [(value, group.start) for group in self.groups for value in group.cells.parameters.values()]
 
     def _broken(self) -> NDArray[np.bool_]:
-        """Which runs have a NaN among their parameters."""
+        """Return a mask of runs with a NaN among their parameters."""
         broken = torch.zeros(len(self.runs), dtype=torch.bool, device=self.device)
         for value, first in self._owners():
             broken[first : first + len(value)] |= value.detach().flatten(1).isnan().any(1)
         return broken.cpu().numpy()
 
     def flat(self, name: str = "parameters") -> list[Floats]:
-        """Parameters of each run, or a moment of the optimizer by its name: those of the reader, then of the cell."""
+        """Return each run's parameters, or a moment of the optimizer by name: those of the reader, then of the cell."""
         pieces: list[list[Floats]] = [[] for _ in self.runs]
         for value, first in self._owners():
             chosen = value.detach() if name == "parameters" else self.optimizer.state[value][name]
@@ -318,7 +318,7 @@ class Stack:
         return [np.concatenate(own) for own in pieces]
 
     def put(self, arrays: dict[str, list[Floats]], step: int) -> None:
-        """Puts back what `flat` gave by each name, before the given iteration."""
+        """Restore what `flat` returned under each name, before the given iteration."""
         self.step, self._fresh = step, True
         taken = [0] * len(self.runs)
         for value, first in self._owners():
@@ -333,7 +333,7 @@ class Stack:
                 taken[run] += count
 
     def _cells(self) -> list[Floats]:
-        """Parameters of each run's cell."""
+        """Return the parameters of each run's cell."""
         cells: list[Floats] = [np.empty(0, np.float32)] * len(self.runs)
         for group in self.groups:
             values = [value.detach().flatten(1) for value in group.cells.parameters.values()]
@@ -349,7 +349,7 @@ class Stack:
             self.control.suspend(spec, seed, state)
 
     def resume(self, states: Sequence[State]) -> None:
-        """Puts the runs where they were suspended, all of them at the same step."""
+        """Resume suspended runs, all of them at the same step."""
         self.elapsed_s = float(sum(state["elapsed_s"][0] for state in states))
         for run, state in enumerate(states):
             self.records.restore(run, judged(state))
@@ -358,7 +358,7 @@ class Stack:
 
 
 def _warm(function: Callable[[], object], device: torch.device, times: int = 3) -> None:
-    """Calls what is to be recorded beforehand, on a stream of its own, as torch asks for."""
+    """Call a function before it is recorded, on its own stream, as torch requires."""
     stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(stream):
