@@ -130,7 +130,7 @@ def test_numbers_stand_with_the_published_ones_and_the_verdict(store):
     assert re.search(r"94% \+3% −6% published 94% \+3% −6% ✓ agrees finds \d+ points", section)
     assert "1 of 1 success rates agree" in " ".join(parsed.text.split())
     assert "– not run" in section
-    assert "The schedule of the sparsity regularizer starts at 10⁶" in section
+    assert "The sparsity regularizer starts at step 10⁶" in section
     assert "✓ agrees" in parsed.section(page, "verdicts")
 
 
@@ -168,7 +168,7 @@ def test_foreign_specs_are_other_runs(store):
 def test_runs_that_count_nowhere_are_counted(store):
     store.append([solved(NMU, seed) for seed in (0, 1, 2, 150)] + [solved(NMU, 0, engine="cpu")])
     page, parsed = of(store)
-    assert "2 runs of the catalogue's specs count in no cell" in parsed.section(page, "other-runs")
+    assert "2 runs of the catalogue's specs belong to no cell" in parsed.section(page, "other-runs")
     assert "All specs in the store belong" in parsed.section(page, "other-runs")
 
 

@@ -36,7 +36,9 @@ def run(jobs: Sequence[Job], control: Control, device: torch.device, *, stack: i
         step = 1 if state is None else -int(state["step"][0])
         return dataclasses.replace(spec, model=jobs[0].spec.model).id, step, spec.id if spec.model.layers[0].own else ""
 
-    runs = sorted(((job.spec, seed) for job in jobs for seed in job.seeds), key=together)  # a model's runs stay adjacent
+    runs = sorted(
+        ((job.spec, seed) for job in jobs for seed in job.seeds), key=together
+    )  # keeps a model's runs adjacent
     most = STACK[device.type] if stack is None else stack
     for _, members in groupby(runs, key=together):
         chosen = list(members)
