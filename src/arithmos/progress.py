@@ -1,4 +1,4 @@
-"""How a campaign goes: a live bar in a terminal, a line now and then elsewhere; both on stderr."""
+"""Progress of a campaign on stderr: a live bar in a terminal, a line now and then elsewhere."""
 
 import math
 import time
@@ -15,7 +15,7 @@ EVERY_S = 10.0
 
 
 class Barred:
-    """Somebody with a bar, which is there inside the context."""
+    """Owner of a progress bar, which is shown inside the context."""
 
     _bar: RichProgress
 
@@ -28,10 +28,10 @@ class Barred:
 
 
 class Watch(Barred):
-    """Watches a campaign; as a context it takes its bar away at the end.
+    """Progress observer of a campaign; as a context manager it removes its bar at the end.
 
     Args:
-        console: where to show it; stderr unless told.
+        console: where to write; stderr by default.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -52,13 +52,13 @@ class Watch(Barred):
         self._begun = self._told = time.monotonic()
 
     def begin(self, runs: int, stored: int, work: float) -> None:
-        """There are so many runs, of which some are stored, and so much work to do, in estimated seconds."""
+        """Start with a number of runs, of which some are stored, and the work to do, in estimated seconds."""
         self._runs, self._finished, self._work = runs, stored, work
         self._begun = self._told = time.monotonic()
         self._show()
 
     def advance(self, iterations: int, work: float) -> None:
-        """So many iterations were done, and so much of the work with them."""
+        """Add finished iterations and the work that they were."""
         self._iterations += iterations
         self._done += work
         self._show()
@@ -67,12 +67,12 @@ class Watch(Barred):
             self._console.print(self._line(), soft_wrap=True)
 
     def fewer(self, work: float) -> None:
-        """So much need not be done: another campaign, or an earlier one, did it."""
+        """Subtract work that need not be done, because another or an earlier campaign did it."""
         self._work -= work
         self._show()
 
     def finished(self, run: Run) -> None:
-        """A run came to its end."""
+        """Add a finished run."""
         self._finished += 1
         limit = next(iter(run.thresholds.values()), math.nan)
         self._open += math.isnan(limit)
@@ -80,12 +80,12 @@ class Watch(Barred):
         self._show()
 
     def spared(self) -> None:
-        """A run has been made by another campaign."""
+        """Count a run that another campaign has made."""
         self._finished += 1
         self._show()
 
     def say(self, line: str) -> None:
-        """Something slow or odd happens: a line above the bar."""
+        """Print a message above the bar."""
         self._bar.console.print(printable(line), soft_wrap=True, markup=False)
 
     def _show(self) -> None:
@@ -104,7 +104,7 @@ class Watch(Barred):
         return f"{self._counted()}, {self._speed()}, {left} left, {self._verdicts()}"
 
     def _verdicts(self) -> str:
-        """Solved runs, and those without a threshold: on digits it comes from reference runs, when a table is made."""
+        """Count solved runs, and runs without a threshold, which for digits comes from reference runs later."""
         solved = [f"{self._solved} solved"] if self._solved or not self._open else []
         return ", ".join(solved + [f"{self._open} without a threshold"] * (self._open > 0))
 
@@ -120,10 +120,10 @@ class Watch(Barred):
 
 
 class Downloads(Barred):
-    """Watches downloads: a bar a file in a terminal, a line a file elsewhere.
+    """Progress observer of downloads: one bar per file in a terminal, one line per file elsewhere.
 
     Args:
-        console: where to show them; stderr unless told.
+        console: where to write; stderr by default.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -133,7 +133,7 @@ class Downloads(Barred):
         self._tasks: dict[str, TaskID] = {}
 
     def __call__(self, name: str, done: int, total: int) -> None:
-        """So many bytes of a file came."""
+        """Show that `done` of `total` bytes of a file have been downloaded."""
         if name not in self._tasks:
             self._tasks[name] = self._bar.add_task(name)
             if not self._console.is_terminal:
@@ -142,7 +142,7 @@ class Downloads(Barred):
 
 
 def duration(seconds: float) -> str:
-    """A time in words.
+    """Format a duration in words.
 
     Example:
         >>> [duration(s) for s in (0.4, 12, 600, 5400, 200_000)]

@@ -202,7 +202,7 @@ def test_bias_and_relu():
     [
         ("x1 + x3", {}, "target must be a formula in x1 to x2, got 'x3' at character 6: unknown name"),
         (sympy.Symbol("x3"), {}, "target must be a formula in x1 to x2, got 'x3' in it"),
-        (["x1", "x2"], {}, "target must have 1 formulas, one an output, got 2"),
+        (["x1", "x2"], {}, "target must have 1 formulas, one per output, got 2"),
         (TEN_PARAMETERS, {}, "target must have the 2 inputs of the network, got 4"),
         ("x1 + x2", {"inputs": [[1.0]]}, r"inputs must have the shape \[rows, 2\], got \[1, 1\]"),
     ],

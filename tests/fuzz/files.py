@@ -49,7 +49,7 @@ FILES = [
 def experiment_file(rng: random.Random, folder: Path) -> str:
     """A file with a mistake: a character, a line, a value or a key."""
     lay_out(folder)
-    text, names = rng.choice(FILES), [*KEYS, "is no TOML"]
+    text, names = rng.choice(FILES), [*KEYS, "is not valid TOML"]
     if rng.random() < 0.6:
         text, names = broken_values(rng, text)
     else:

@@ -187,9 +187,9 @@ def test_rows_and_units_lie_beside_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("models = ", "own.toml is no TOML: Invalid value"),
-        ("x = [" * 2000, "own.toml is no TOML"),
-        (f"seeds = {'9' * 5000}", "own.toml is no TOML"),
+        ("models = ", "own.toml is not valid TOML: Invalid value"),
+        ("x = [" * 2000, "own.toml is not valid TOML"),
+        (f"seeds = {'9' * 5000}", "own.toml is not valid TOML"),
         ("a." * 16 + "a = 1", "own.toml: a key must have at most 16 names, got 'a.a.a."),
         ('[ "a\\"" . ' + "'b.c'." * 16 + "d]", "own.toml: a key must have at most 16 names, got"),
         ("x = {y = 1, " + "a-1 . " * 17 + "b = 1}", "own.toml: a key must have at most 16 names, got"),

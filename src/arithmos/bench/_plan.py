@@ -1,4 +1,4 @@
-"""What of some experiments is left to run, on which engine, and for how long."""
+"""Plans of experiments: the missing runs, their engines, and the time they take."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 TIMES = ("elapsed_s", "gpu")
-"""Columns that say how long runs took."""
+"""Store columns about the time that runs took."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is left to run.
+    """Runs to make.
 
     Args:
-        runs: runs that the experiments ask for.
-        jobs: runs to be made, by engine.
-        refused: runs that no engine can make, and why.
+        runs: number of runs in the experiments.
+        jobs: jobs by engine.
+        refused: jobs that no engine can run, with the reason.
     """
 
     runs: int
@@ -38,17 +38,17 @@ class Plan:
 
     @property
     def missing(self) -> int:
-        """Runs to be made."""
+        """Number of runs to make."""
         return sum(len(job.seeds) for _, jobs in self.jobs for job in jobs)
 
     @property
     def impossible(self) -> int:
-        """Runs that no engine can make."""
+        """Number of runs that no engine can make."""
         return sum(len(job.seeds) for job, _ in self.refused)
 
     @property
     def stored(self) -> int:
-        """Runs that were made before."""
+        """Number of runs that are stored already."""
         return self.runs - self.missing - self.impossible
 
 
@@ -61,7 +61,7 @@ def select(
     iterations: int | None = None,
     epochs: int | None = None,
 ) -> list[Experiment]:
-    """Experiments by name or file, or parts of them."""
+    """Return experiments by name or file, or parts of them."""
     parts = []
     for name in experiments:
         experiment = _find(name) if isinstance(name, str) else name
@@ -76,7 +76,7 @@ def select(
 
 
 def _find(name: str) -> Experiment:
-    """An experiment of the catalogue, or the one that a file describes."""
+    """Return an experiment of the catalogue or from a file."""
     if not name.endswith(SUFFIX):
         if name in FIGURES and isinstance(FIGURES[name], Surface):
             raise KeyError(f"{name} has no runs; `arithmos figure {name}` draws it")
@@ -87,7 +87,7 @@ def _find(name: str) -> Experiment:
 def load_units(experiments: Sequence[Experiment]) -> None:
     """Load the users' files that experiments name.
 
-    Nothing else does: an experiment can be looked at without running a file that it names.
+    Nothing else loads them: an experiment can be inspected without running the files that it names.
 
     Raises:
         ValueError: a file does not load, or has no such unit.
@@ -97,10 +97,10 @@ def load_units(experiments: Sequence[Experiment]) -> None:
 
 
 def plan(experiments: Sequence[Experiment], store: Store | Snapshot, engines: Engines) -> Plan:
-    """What of the experiments is not in the store yet; a spec that several of them share is run once.
+    """Plan the runs that are not stored yet; a spec that several experiments share is run once.
 
-    An engine that is asked for by name makes the runs that it has not made. Otherwise a spec stays with the engine that
-    has made most of its runs, and one that any engine has made whole is done.
+    An engine asked for by name makes the runs that it has not made itself. Otherwise a spec stays with the engine that
+    has made most of its runs, and a spec that any engine has completed is done.
 
     Raises:
         Refused: there is nothing that can be run.
@@ -136,13 +136,13 @@ def plan(experiments: Sequence[Experiment], store: Store | Snapshot, engines: En
 
 
 def clock(store: Store | Snapshot, experiments: Sequence[Experiment] = (), *, threads: int | None = None) -> Clock:
-    """What the runs in a store say about the time that further ones will take on this machine."""
+    """Return a clock for this machine, calibrated by the stored runs."""
     specs = [spec for experiment in (*EXPERIMENTS.values(), *experiments) for spec in experiment.specs]
     return Clock(store.load(columns=TIMES), specs, threads, gpu=torch.cuda.is_available())
 
 
 def estimate(todo: Plan, pace: Clock) -> "pd.DataFrame":
-    """What a plan takes, a row an engine: runs, iterations, seconds."""
+    """Estimate the cost of a plan, one row per engine: runs, iterations, seconds."""
     import pandas as pd
 
     rows = [
@@ -160,7 +160,7 @@ def estimate(todo: Plan, pace: Clock) -> "pd.DataFrame":
 def catalogue(
     store: str | Path | Store = "runs", *, papers: Collection[Paper] | None = None, engine: str = "auto"
 ) -> "pd.DataFrame":
-    """The experiments, a row each: what they are in the paper, what they run, what is stored, seconds for the rest.
+    """List the experiments, one row each: item in the paper, specs, stored runs, seconds for the rest.
 
     Figures without runs come last.
     """

@@ -1,4 +1,4 @@
-"""Networks of stored runs: as formulas, and for other programs."""
+"""Networks of stored runs, as formulas and for export."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,12 @@ from .save import save
 
 @dataclass(frozen=True)
 class StoredNetwork:
-    """The network of a stored run at its best record.
+    """Network of a stored run at its best record.
 
     Args:
         spec: canonical JSON of its spec.
-        seed: of the run.
-        engine: that made the run.
+        seed: seed of the run.
+        engine: engine that made the run.
         weights: its effective weights.
     """
 
@@ -35,12 +35,12 @@ class StoredNetwork:
 
     @property
     def exact(self) -> bool | None:
-        """Whether it is the task's formula once its weights are rounded; None if there is none."""
+        """Whether it is the task's formula once its weights are rounded; None if the task has no formula."""
         return judge(self.spec, [self.seed], [self.weights])[0]
 
     @property
     def described(self) -> Described:
-        """What its spec says of it."""
+        """Layers, sizes and task of its spec."""
         return described(self.spec)
 
     @property
@@ -51,12 +51,12 @@ class StoredNetwork:
 
     @property
     def target(self) -> str | None:
-        """The formula that it was to find, if there is one."""
+        """Formula that it should learn, if there is one."""
         task = self.described.task
         return None if task is None else task.formula(self.seed) or None
 
     def expression(self, snap: float = SNAP) -> Expression:
-        """The network as an expression, its gates open or closed if they are so on the inputs of its task."""
+        """Return the network as an expression, with gates rounded that are open or closed on the task's inputs."""
         known = self.described
         return express(of_weights(known.layers, known.sizes, self.weights), None, snap, inputs=self.inputs)
 
@@ -69,11 +69,11 @@ class StoredNetwork:
 
 
 def stored_networks(store: Store, spec_id: str, seed: int) -> list[StoredNetwork]:
-    """The networks of a run, one an engine that has made it.
+    """Return the networks of a run, one per engine that made it.
 
     Raises:
         KeyError: the store has no such run.
-        ValueError: its weights are not kept, or its network is not one of units alone.
+        ValueError: its weights are not kept, or its network has other layers than units.
     """
     runs = store.load(specs=[spec_id], columns=["spec", "best_weights"])
     runs = runs[runs["seed"] == seed]
@@ -83,7 +83,7 @@ def stored_networks(store: Store, spec_id: str, seed: int) -> list[StoredNetwork
         raise ValueError(f"{store.path} does not keep the weights of the run of spec {spec_id!r} with seed {seed}")
     known = described(runs["spec"].iloc[0])
     if sequential(runs["spec"].iloc[0]):
-        raise ValueError("a network that learns from digits is more than its layers")
+        raise ValueError("a network that reads digits cannot be exported: it has a CNN besides its layers")
     if wrong := {len(weights) for weights in runs["best_weights"]} - {known.length}:
         raise ValueError(
             f"the network of spec {spec_id!r} must have {known.length} weights, and the run with seed {seed} has "
@@ -93,17 +93,17 @@ def stored_networks(store: Store, spec_id: str, seed: int) -> list[StoredNetwork
 
 
 def stored_network(store: Store, spec_id: str, seed: int, engine: str | None = None) -> StoredNetwork:
-    """The network of a stored run.
+    """Return the network of a stored run.
 
     Args:
-        store: where the run is.
-        spec_id: name of its spec.
+        store: the store of the run.
+        spec_id: id of its spec.
         seed: its seed.
-        engine: that made it; needed only if several did.
+        engine: engine that made it; needed only if several did.
 
     Raises:
         KeyError: the store has no such run.
-        ValueError: several engines have made it, or another one, or it has no network; see `stored_networks`.
+        ValueError: several engines have made it, another one has, or it has no network; see `stored_networks`.
     """
     made = {network.engine: network for network in stored_networks(store, spec_id, seed)}
     if engine is None and len(made) == 1:

@@ -1,4 +1,4 @@
-"""The exact judge: is the rounded network the formula that it was to find?"""
+"""The exact judge: test whether a rounded network is the formula that it should learn."""
 
 import operator
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 Gates = Sequence[NDArray[np.bool_] | None]
 
 ROWS = 128
-"""Rows of each of a task's ranges on which gates are looked at."""
+"""Rows per range of a task on which gates are examined."""
 CLOSE = 1e-5
-"""Relative difference, in floating point, beyond which two values are not worth a look in exact arithmetic."""
+"""Relative difference in floating point beyond which two values are not compared in exact arithmetic."""
 
 _OPERATIONS: dict[str, Any] = {
     "mul": operator.mul,
@@ -39,13 +39,13 @@ _OPERATIONS: dict[str, Any] = {
 def recovered_runs(
     layers: Sequence[Layer], sizes: Sequence[int], task: Task, seeds: Sequence[int], weights: ArrayLike
 ) -> NDArray[np.bool_]:
-    """Which runs of a spec found the task's formula exactly.
+    """Test which runs of a spec found the task's formula exactly.
 
     Args:
-        layers: of the network.
+        layers: layers of the network.
         sizes: width of the input, between the layers, and of the output.
-        task: what they were to learn.
-        seeds: their seeds, which say where the subsets are.
+        task: their task.
+        seeds: their seeds, which determine the subsets.
         weights: `[runs, weights]`, their effective weights.
     """
     flat = np.asarray(weights, np.float64)
@@ -70,16 +70,16 @@ def recovered(
     seed: int = 0,
     inputs: ArrayLike | None = None,
 ) -> bool:
-    """Whether a network, its weights rounded, is a formula.
+    """Test whether a network, with its weights rounded, is a formula.
 
-    Both are evaluated at random integers in exact arithmetic; how weights and gates are rounded is said in `exact`.
-    `expression(model, snap=0.5, inputs=inputs)` shows what the rounded network is.
+    Both are evaluated at random integers in exact arithmetic; `exact` describes how weights and gates are rounded.
+    `expression(model, snap=0.5, inputs=inputs)` shows the rounded network.
 
     Args:
         model: a unit, or a `torch.nn.Sequential` of units.
-        target: a task; or a formula in x1, x2, …, one per output, as text that `parse` reads or of SymPy's.
-        seed: of the run, which says where a task's subsets are.
-        inputs: rows that the network is meant for, `[rows, inputs]`. By default those of the task; for a formula all
+        target: a task; or a formula in x1, x2, …, one per output, as text for `parse` or as a SymPy expression.
+        seed: seed of the run, which determines a task's subsets.
+        inputs: rows that the network is meant for, `[rows, inputs]`. By default those of the task; for a formula, all
             signs are tried, and gates must not depend on them.
 
     Example:
@@ -133,7 +133,7 @@ def _targets(
 
     formulas = [target] if isinstance(target, str | sympy.Expr) else list(target)
     if len(formulas) != stages[-1].out_features:
-        raise ValueError(f"target must have {stages[-1].out_features} formulas, one an output, got {len(formulas)}")
+        raise ValueError(f"target must have {stages[-1].out_features} formulas, one per output, got {len(formulas)}")
     names = [f"x{number}" for number in range(1, stages[0].in_features + 1)]
     read = [formula if isinstance(formula, sympy.Expr) else parse(formula, names) for formula in formulas]
     for name in sorted({symbol.name for formula in read for symbol in formula.free_symbols} - {*names}):
@@ -156,7 +156,7 @@ def _uniform(task: Task, seed: int) -> Uniform:
 
 
 def _task_targets(draws: Uniform, at: NDArray[np.int64]) -> list[Exact]:
-    """The targets of a run at some points; None where there is none."""
+    """Return the targets of a run at some points; None where there is none."""
     sums = [at[:, start:stop].sum(axis=1).tolist() for start, stop in draws.subsets]
     return [_target(draws.operation, point) for point in zip(*sums, strict=True)]
 
@@ -179,7 +179,7 @@ def _bounds(draws: Uniform) -> tuple[list[float], list[float]]:
 
 
 def sample_rows(draws: Uniform) -> Array:
-    """The first rows of a task's validation set and of its test set."""
+    """Return the first rows of a task's validation set and test set."""
     sets = ((philox.VALIDATION, draws.interpolation), (philox.TEST, draws.extrapolation))
     rows = [
         philox.uniform(philox.words((0, philox.SHARED), stream, 0, ROWS, draws.input_size), range_)
@@ -193,7 +193,7 @@ def _either_sign(width: int) -> Array:
 
 
 def _gates(stages: Sequence[Stage], rows: Array) -> tuple[list[NDArray[np.bool_] | None], NDArray[np.bool_]]:
-    """Which gates of each stage are open, and for which networks all of them are either open or closed."""
+    """Return which gates of each stage are open, and for which networks all are either open or closed."""
     found: list[NDArray[np.bool_] | None] = [None] * len(stages)
     decided = np.ones(stages[0].branches[0].weight.shape[:-2], bool)
     if any(stage.gate is not None for stage in stages):
@@ -222,7 +222,7 @@ def _one(stage: Stage, run: int) -> Stage:
 def _close(
     stages: Sequence[Stage], open_gates: Gates, at: NDArray[np.int64], targets: Sequence[Sequence[Exact]]
 ) -> NDArray[np.bool_]:
-    """Which rounded networks are close to their targets: most are not, and need no exact arithmetic."""
+    """Return which rounded networks are close to their targets: most are not, and need no exact arithmetic."""
     z = forward(stages, at.astype(np.float64), open_gates)[0][..., 0]
     t = np.array([[np.nan if target is None else float(target) for target in run] for run in targets])
     with np.errstate(invalid="ignore"):

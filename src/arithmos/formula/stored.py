@@ -1,4 +1,4 @@
-"""Stored runs before the exact judge: what their canonical JSON says of them."""
+"""Exact judgement of stored runs, from the canonical JSON of their specs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from .recovered import recovered_runs
 
 @dataclass(frozen=True)
 class Described:
-    """What a spec says of its networks.
+    """Networks of a spec.
 
     Args:
-        layers: from input to output.
+        layers: layers from input to output.
         sizes: width of the input, between the layers, and of the output.
-        task: what they learn; None if it is not told in full, such as a user's data.
+        task: their task; None if the spec does not hold it in full, such as a user's data.
     """
 
     layers: tuple[Layer, ...]
@@ -31,13 +31,13 @@ class Described:
 
     @property
     def draws(self) -> Uniform | None:
-        """How the task draws its inputs, if it is an operation on uniform ones: the exact judge knows no others."""
+        """The inputs of the task if it is an operation on uniform ones: the exact judge knows no others."""
         draws = None if self.task is None else self.task.draws(0)
         return draws if isinstance(draws, Uniform) else None
 
     @property
     def arrays(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Names and shapes of the effective weights, in order; none if a layer does not say what it is made of."""
+        """Names and shapes of the effective weights, in order; empty if a layer has no `parts`."""
         found = []
         for number, (layer, size) in enumerate(zip(self.layers, pairwise(self.sizes), strict=True), 1):
             if layer.parts is None:
@@ -47,16 +47,17 @@ class Described:
 
     @property
     def length(self) -> int:
-        """How many effective weights there are; 0 if a layer does not say what it is made of."""
+        """Number of effective weights; 0 if a layer has no `parts`."""
         return sum(prod(shape) for _, shape in self.arrays)
 
 
 def described(spec: Spec | str) -> Described:
-    """A spec, or the canonical JSON of one, as far as the layers of its networks are concerned.
+    """Read the networks of a spec, or of its canonical JSON.
 
     Raises:
-        ValueError: the JSON names a layer, or a version of one, that this arithmos does not have, or is not that of a
-            spec.
+        ValueError: the JSON names a layer, or a version of one, that this version of arithmos does not have, or is not
+        that
+            of a spec.
     """
     if isinstance(spec, Spec):
         return Described(spec.model.layers, spec.sizes, spec.task)
@@ -64,11 +65,11 @@ def described(spec: Spec | str) -> Described:
 
 
 def judge(spec: Spec | str, seeds: Sequence[int], weights: Sequence[NDArray[np.float32] | None]) -> list[bool | None]:
-    """Whether each run of a spec found the task's formula exactly; None if that cannot be told.
+    """Test whether each run of a spec found the task's formula exactly; None if that cannot be told.
 
     Args:
         spec: the spec, or its canonical JSON.
-        seeds: of the runs.
+        seeds: seeds of the runs.
         weights: effective weights of each run at its best record; None where they are not kept.
     """
     verdicts: list[bool | None] = [None] * len(seeds)

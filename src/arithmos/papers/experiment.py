@@ -1,4 +1,4 @@
-"""`Experiment`: what is run for one table or figure."""
+"""`Experiment`: the runs of one table or figure."""
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping
@@ -12,28 +12,28 @@ from ..spec import Model, Spec
 from .published import Published
 
 RECORDS = 200
-"""Evaluations of a run whose length is given in epochs, if it has as many epochs."""
+"""Evaluations of a run whose length is given in epochs, if it has that many epochs."""
 
 MOST_SEEDS = 1_000_000
 
 LENGTH = "test_length"
-"""The axis of sequences: the lengths that each spec is tested on."""
+"""Axis of sequences: the lengths that each spec is tested on."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is run for one table or figure.
+    """Runs of one table or figure.
 
     Args:
-        name: how it is spelled on the command line.
-        item: where it stands in the paper.
-        title: what it shows, in a line.
-        specs: what to run, in the order in which it is shown.
-        seeds: how many seeds of each, 0 … seeds - 1.
+        name: name on the command line.
+        item: its place in the paper.
+        title: title on one line.
+        specs: specs to run, in the order in which they are shown.
+        seeds: number of seeds of each, 0 … seeds - 1.
         axis: what a figure sweeps: the name of a field of the spec, its task or its schedule, or "test_length" for the
             lengths that each spec is tested on; empty for a table.
-        published: the published values that belong to it, if there are some.
-        paper: key of its paper, which sets it; empty for an experiment of the user's.
+        published: its published values, if any.
+        paper: key of its paper, which sets it; empty for a user's experiment.
     """
 
     name: str
@@ -55,16 +55,16 @@ class Experiment:
 
     @property
     def runs(self) -> int:
-        """Runs in all."""
+        """Number of runs in all."""
         return len(self.specs) * self.seeds
 
     @property
     def iterations(self) -> int:
-        """Training iterations in all."""
+        """Number of training iterations in all."""
         return sum(spec.iterations + 1 for spec in self.specs) * self.seeds
 
     def places(self) -> Iterator[tuple[Spec, Place]]:
-        """Yield the cells in their order: a spec each, and its place on the axis, empty in a table.
+        """Yield the cells in order: a spec and its position on the axis, which is empty in a table.
 
         A spec of sequences has a cell for every length that it is tested on.
         """
@@ -75,7 +75,7 @@ class Experiment:
                 yield spec, axis_value(spec, self.axis) if self.axis else ""
 
     def describe(self, spec: Spec, at: Place) -> dict[str, Any]:
-        """Return what names a cell: operation, model, label, place on the axis if there is one, and spec."""
+        """Return the names of a cell: operation, model, label, position on the axis if there is one, and spec."""
         row: dict[str, Any] = {"operation": spec.task.operation, "model": spec.model.name, "label": spec.model.label}
         return row | ({self.axis: at} if self.axis else {}) | {"spec_id": spec.id}
 
@@ -93,18 +93,18 @@ class Experiment:
         iterations: int | None = None,
         epochs: int | None = None,
     ) -> "Experiment":
-        """A part of the experiment, or a shorter version of it.
+        """Return a part of the experiment, or a shorter version of it.
 
-        A model that the experiment does not have is put before each of its problems. Published values do not belong to
-        runs of another length, and are left out.
+        A model that the experiment does not have is run on each of its problems. Published values do not apply to runs
+        of another length and are dropped.
 
         Args:
             models: the models to run.
             operations: the operations to run.
-            seeds: how many seeds.
-            iterations: another last iteration.
-            epochs: so many epochs instead, with a record before each, or at some 200 of them, and one in the end; for
-                sequences of digits.
+            seeds: number of seeds.
+            iterations: last iteration.
+            epochs: number of epochs, for sequences of digits, with a record before each, or at some 200 of them, and
+                one at the end.
         """
         specs = list(self.specs)
         if operations is not None:
@@ -117,7 +117,7 @@ class Experiment:
         published = self.published
         if epochs is not None:
             if iterations is not None:
-                raise ValueError(f"epochs and iterations are two ways to say it, got {epochs} and {iterations}")
+                raise ValueError(f"only one of epochs and iterations must be given, got {epochs} and {iterations}")
             specs = [_shortened(spec, epochs, self.name) for spec in specs]
             published = None
         if iterations is not None and any(spec.iterations != iterations for spec in specs):
@@ -129,9 +129,9 @@ class Experiment:
 
 
 def axis_value(spec: Spec, axis: str) -> float | str:
-    """Where a spec stands on the axis of a figure: a field of the spec, of its task, its schedule or its optimizer.
+    """Return the position of a spec on the axis of a figure: a field of the spec, its task, schedule or optimizer.
 
-    On that of lengths it stands several times: from its shortest to its longest.
+    On the axis of lengths it has several, from its shortest to its longest.
     """
     if axis == LENGTH and spec.task.test_lengths:
         return f"{min(spec.task.test_lengths)} to {max(spec.task.test_lengths)}"
@@ -149,7 +149,7 @@ def axis_value(spec: Spec, axis: str) -> float | str:
 
 def _shortened(spec: Spec, epochs: int, experiment: str) -> Spec:
     if not (epoch := spec.task.epoch(spec.batch_size)):
-        raise ValueError(f"{experiment} knows no epochs, its observations are always fresh; give iterations")
+        raise ValueError(f"{experiment} has no epochs, because its observations are always new; give iterations")
     if epochs < 1:
         raise ValueError(f"epochs must be at least 1, got {epochs}")
     return dataclasses.replace(spec, iterations=epochs * epoch, evaluate_every=max(1, epochs // RECORDS) * epoch)
@@ -165,6 +165,6 @@ def _check(operations: Collection[str], specs: list[Spec], experiment: str) -> N
 
 
 def _problems(specs: list[Spec], model: Model) -> list[Spec]:
-    """The specs that a model takes part in; for a model from outside, every problem once."""
+    """Return the specs that a model takes part in; for a model from outside, every problem once."""
     own = [spec for spec in specs if spec.model.name == model.name and spec.model.layers == model.layers]
     return own or list(dict.fromkeys(dataclasses.replace(spec, model=model) for spec in specs))

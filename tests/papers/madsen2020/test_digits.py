@@ -38,9 +38,9 @@ def test_epochs():
     assert PRODUCT.select(epochs=1000).specs[0].evaluate_every == PRODUCT.specs[0].evaluate_every == 5 * 388
     with pytest.raises(ValueError, match="epochs must be at least 1, got 0"):
         PRODUCT.select(epochs=0)
-    with pytest.raises(ValueError, match="epochs and iterations are two ways to say it, got 3 and 100"):
+    with pytest.raises(ValueError, match="only one of epochs and iterations must be given, got 3 and 100"):
         PRODUCT.select(epochs=3, iterations=100)
-    with pytest.raises(ValueError, match="table-1 knows no epochs, its observations are always fresh; give iterations"):
+    with pytest.raises(ValueError, match="table-1 has no epochs, because its observations are always new"):
         EXPERIMENTS["table-1"].select(epochs=3)
 
 

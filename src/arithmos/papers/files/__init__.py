@@ -1,4 +1,4 @@
-"""Experiments in TOML files: the keys they have, reading them, writing them."""
+"""Experiments in TOML files: their keys, reading and writing them."""
 
 from .load import SUFFIX as SUFFIX
 from .load import load as load

@@ -1,8 +1,7 @@
-"""`load`: an experiment from a TOML file, so that a sweep needs no Python.
+"""`load`: read an experiment from a TOML file, so that a sweep needs no Python.
 
-The keys are those of `schema.tables`, and any other is an error. A list where one value would do is a sweep: each of
-its values is run with each of those of the others. Whatever is wrong is named by its key, its value and what would have
-been right.
+The keys are those of `schema.tables`; any other is an error. A list in place of one value is a sweep: each of its
+values is combined with each of the other lists'. Errors name the key, its value and what would be right.
 """
 
 import dataclasses
@@ -25,22 +24,22 @@ SUFFIX = ".toml"
 
 MOST_BYTES = 2**20
 MOST_NAMES = 16
-"""Names in the longest dotted key; what tomllib keeps of a key grows with the square of their number."""
+"""Most names in a dotted key; tomllib's memory for a key grows with the square of their number."""
 
 _NAME = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:{_NAME}[ \t]*+\.[ \t]*+){{{MOST_NAMES}}}", re.MULTILINE)
 
 Cell = tuple[Spec, Settings]
-"""A spec, and where it stands in the sweeps of its file."""
+"""Spec with its position in the sweeps of its file."""
 
 
 def load(path: str | Path) -> Experiment:
-    r"""The experiment that a file describes; its name is the path, as on the command line.
+    r"""Load the experiment that a file describes; its name is the path, as on the command line.
 
     Paths in the file are relative to it.
 
     Raises:
-        ValueError: something in it is wrong; the message names the file and the key.
+        ValueError: the file is wrong; the message names the file and the key.
         FileNotFoundError: there is no such file.
 
     Example:
@@ -57,8 +56,8 @@ def load(path: str | Path) -> Experiment:
         text = Path(path).read_text(encoding="utf-8")
         long = _LONG_KEY.search(text)
         document = {} if long else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # numbers of many digits and lists a thousand deep among them
-        raise ValueError(f"{path} is no TOML: {error}") from error
+    except (ValueError, RecursionError) as error:  # also for numbers of many digits and very deep lists
+        raise ValueError(f"{path} is not valid TOML: {error}") from error
     with at(f"{path}: "):
         if long:
             raise ValueError(f"a key must have at most {MOST_NAMES} names, got {_checks.shown(long[0].strip())}")
@@ -84,13 +83,13 @@ def _experiment(document: Table, path: Path, name: str) -> Experiment:
 
 
 def _merged(shared: Table, own: Table) -> Table:
-    """The tables of a part, key by key over those of the whole file."""
+    """Merge the tables of a part, key by key, over those of the whole file."""
     both = {name: (shared.get(name), own.get(name)) for name in ("task", "optimizer")}
     return {name: {**a, **b} for name, (a, b) in both.items() if isinstance(a, dict) and isinstance(b, dict)}
 
 
 def _cells(part: Table, where: str, folder: Path) -> list[Cell]:
-    """The specs of a part: every model on every task with every setting."""
+    """Return the specs of a part: every model on every task with every setting."""
     for name in ("models", "task"):
         if name not in part:
             raise ValueError(f"{where}{name} is missing")
@@ -110,7 +109,7 @@ def _cells(part: Table, where: str, folder: Path) -> list[Cell]:
 
 
 def _tasks(values: Table, where: str, folder: Path) -> list[tuple[Task, Settings]]:
-    """The tasks of a table: of the first kind, or of another that is a key of the table."""
+    """Return the tasks of a table: of the first kind, or of another that is a key of the table."""
     usual, *others = KINDS
     kind = next((kind for kind in others if kind in values), usual)
     own = {key.name for key in tables()[kind]}
@@ -127,7 +126,7 @@ def _tasks(values: Table, where: str, folder: Path) -> list[tuple[Task, Settings
 
 
 def _axis(head: Settings, cells: Sequence[Cell]) -> str:
-    """The axis of the file, on which every spec has its place."""
+    """Return the axis of the file, on which every spec has a position."""
     lists = [*dict.fromkeys(name for _, swept in cells for name in swept if name != "operation")]
     if "axis" in head:
         axis = _checks.one_of("axis", head["axis"], axes())
@@ -141,9 +140,9 @@ def _axis(head: Settings, cells: Sequence[Cell]) -> str:
 
 
 def _named(cells: Sequence[Cell], axis: str) -> tuple[Spec, ...]:
-    """The specs by operation, then by model, then along the axis, each in the order of the file.
+    """Return the specs by operation, then by model, then along the axis, each in the order of the file.
 
-    A list that is not the axis is told by the names of the models: whatever is compared has a name of its own.
+    The values of a list that is not the axis become part of the models' names, so that these stay distinct.
     """
     operations: dict[str, set[str]] = {}
     for spec, _ in cells:
@@ -159,7 +158,7 @@ def _named(cells: Sequence[Cell], axis: str) -> tuple[Spec, ...]:
         place = axis_value(spec, axis) if axis else ""
         if place in places:
             cell = " ".join(filter(None, [spec.task.operation, spec.model.name, axis, str(place)]))
-            raise ValueError(f"models has {cell} twice: leave one out, name it otherwise, or name as axis what differs")
+            raise ValueError(f"models has {cell} twice: leave one out, rename it, or set axis to the key that differs")
         places[place] = spec
     return tuple(spec for by_model in groups.values() for places in by_model.values() for spec in places.values())
 

@@ -10,12 +10,12 @@ from .values import Settings, read, settings, table
 
 
 def models(value: object, where: str, folder: Path) -> list[tuple[Model, Settings]]:
-    """Models, each with its place in the sweeps of its schedule.
+    """Return models, each with its position in the sweeps of its schedule.
 
     Args:
         value: a name, a table, or a list of both.
         where: the key, for messages.
-        folder: where files of units are looked for.
+        folder: folder in which to look for files of units.
     """
     if not isinstance(value, list):
         return _model(value, where, folder)
@@ -58,13 +58,13 @@ def _of_layers(layers: tuple[Layer, ...], written: str, names: Settings) -> Mode
 
 
 def published(layers: tuple[Layer, ...]) -> Model:
-    """The published model whose schedule layers have unless told: that of the same units, or the NMU."""
+    """Return the published model whose schedule these layers have by default: that of the same units, or the NMU."""
     units = [layer.unit for layer in layers]
     return next((model for model in MODELS.values() if [layer.unit for layer in model.layers] == units), MODELS["NMU"])
 
 
 def _layers(value: object, where: str, folder: Path) -> tuple[tuple[Layer, ...], str]:
-    """The layers, and their units as they are written."""
+    """Return the layers, and their units as written."""
     listed = value.split(">") if isinstance(value, str) else value
     if not (isinstance(listed, list) and listed):
         raise ValueError(f"{where} must be {LAYERS.wanted}, got {_checks.shown(value)}")
@@ -81,6 +81,6 @@ def _layers(value: object, where: str, folder: Path) -> tuple[tuple[Layer, ...],
 
 
 def _found(unit: str, folder: Path) -> str:
-    """A unit of a user's file is looked for beside the experiment file."""
+    """Return a unit; one of a user's file is looked for next to the experiment file."""
     path, colon, attribute = unit.rpartition(":")
     return f"{folder / path}:{attribute}" if colon else unit

@@ -1,4 +1,4 @@
-"""Values of an experiment file: read by the kinds of their keys, lists as sweeps, and errors that name the key."""
+"""Values of an experiment file: typed by their keys, with lists as sweeps and errors that name the key."""
 
 import math
 from collections.abc import Mapping
@@ -14,22 +14,22 @@ MOST_SPECS = 10_000
 Table = Mapping[str, Any]
 Settings = dict[str, Any]
 Point = tuple[Settings, Settings]
-"""Settings, and those of them that come from a list: where a spec stands in the sweeps of its file."""
+"""Settings, and those of them that come from a list: the position of a spec in the sweeps of its file."""
 
 
 def table(value: object, where: str) -> Table:
-    """A table and nothing else."""
+    """Return a table, or raise."""
     if not isinstance(value, dict):
         raise ValueError(f"{where} must be a table, got {_checks.shown(value)}")
     return value
 
 
 def known(value: object, where: str, *names: str) -> Table:
-    """A table whose keys are all known; `names` are those of `tables` that it may have the keys of.
+    """Return a table whose keys are all known: those of the named tables.
 
     Args:
         value: the table.
-        where: what stands before its keys in a message: empty, or dotted keys with a dot at the end.
+        where: prefix of its keys in messages: empty, or dotted keys with a dot at the end.
         names: names of tables.
     """
     found = table(value, where.removesuffix("."))
@@ -41,12 +41,12 @@ def known(value: object, where: str, *names: str) -> Table:
 
 
 def points(values: Table, name: str, where: str) -> list[Point]:
-    """Every combination of the settings in a table; tables within it are left out.
+    """Return every combination of the settings in a table, without the tables in it.
 
     Args:
         values: the table.
         name: its name in `tables`.
-        where: what stands before its keys in a message.
+        where: prefix of its keys in messages.
     """
     columns: list[list[tuple[str, Any]]] = []
     lists: set[str] = set()
@@ -71,7 +71,7 @@ def points(values: Table, name: str, where: str) -> list[Point]:
 
 
 def settings(value: object, name: str, where: str) -> list[Point]:
-    """Every combination of the settings in a table that has no other keys."""
+    """Return every combination of the settings in a table that has no other keys."""
     return points(known(value, where, name), name, where)
 
 
@@ -80,7 +80,7 @@ def _depth(value: object) -> int:
 
 
 def read(kind: Kind, value: object, where: str) -> Any:
-    """A value of a kind."""
+    """Return a value of a kind, or raise."""
     assert kind.read is not None, "tables are read key by key"
     try:
         return kind.read(value)

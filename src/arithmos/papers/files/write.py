@@ -15,9 +15,9 @@ Values = dict[str, Any]
 
 
 def to_toml(experiment: Experiment) -> str:
-    """An experiment as an experiment file: the same specs, in the same order.
+    """Return an experiment as an experiment file, with the same specs in the same order.
 
-    Published values belong to the experiments of the catalogue, and are left behind.
+    Published values belong to the experiments of the catalogue and are dropped.
 
     Example:
         >>> from arithmos.papers import EXPERIMENTS
@@ -50,7 +50,7 @@ def to_toml(experiment: Experiment) -> str:
 
 
 def _blocks(specs: Iterable[Spec]) -> list[Values]:
-    """What is the same but for the model, with its models."""
+    """Group the specs that differ only in their model."""
     blocks: dict[str, tuple[Values, list[Any]]] = {}
     for spec in specs:
         values = _flat(spec)
@@ -59,7 +59,7 @@ def _blocks(specs: Iterable[Spec]) -> list[Values]:
 
 
 def _merged(blocks: list[Values], axis: str) -> list[Values]:
-    """Neighbors that differ only in their place on the axis, or in their operation, as one block with a list."""
+    """Merge neighbors that differ only in their position on the axis, or in their operation, into one block."""
     runs: list[list[Values]] = []
     swept = axis or "operation"
     for block in blocks:
@@ -81,14 +81,14 @@ def _rest(block: Values, swept: str) -> Values:
 
 
 def _flat(spec: Spec) -> Values:
-    """The settings of a spec by dotted key."""
+    """Return the settings of a spec by dotted key."""
     settings = {name: getattr(spec, name) for name in ("hidden_size", "iterations", "batch_size", "evaluate_every")}
     settings |= {f"task.{name}": value for name, value in spec.task.settings().items()}
     return settings | {f"optimizer.{key.name}": getattr(spec.optimizer, key.name) for key in tables()["optimizer"]}
 
 
 def _defaults(spec: Spec) -> Values:
-    """What need not be written, by dotted key."""
+    """Return the settings that need not be written, by dotted key."""
     names = {"": "part", "task.": spec.task.kind, "optimizer.": "optimizer"}
     return {f"{prefix}{key.name}": key.default for prefix, name in names.items() for key in tables()[name]}
 
@@ -119,7 +119,7 @@ def _layer(layer: Layer) -> Any:
 
 
 def _assignments(values: Values) -> list[str]:
-    """Top-level keys, then a table for each prefix."""
+    """Return top-level keys, then a table for each prefix."""
     lines = [_assignment(name, value) for name, value in values.items() if "." not in name]
     for table in ("task", "optimizer"):
         own = [name for name in values if name.startswith(f"{table}.")]
@@ -135,7 +135,7 @@ def _assignment(name: str, value: Any) -> str:
 
 
 def written(value: Any) -> str:
-    """A value in TOML.
+    """Format a value as TOML.
 
     Example:
         >>> print(written([True, 0.5, "a", {"b": (1, 2)}]))
