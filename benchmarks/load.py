@@ -1,13 +1,13 @@
-"""How do planning and reading scale? A store of 200,000 rows in 2,000 parts, plans of 10⁶ runs and more, huge inputs.
+"""Measure planning and reading with a store of 200,000 rows in 2,000 parts, plans of 10⁶ runs and more, huge inputs.
 
-The store is made of `results/`: the same runs under other engines and with other seeds, each with weights and a
-learning curve, 100 rows per part in random order, as nine campaigns would leave them. Each command runs in a process of
-its own; its processor time, its wall time and its peak resident memory are measured.
+The store is made from `results/`: the same runs under other engines and with other seeds, each with weights and a
+learning curve, 100 rows per part in random order, as nine campaigns would leave them. Each command runs in a separate
+process; its processor time, wall time and peak resident memory are measured.
 
     python benchmarks/load.py [--before SRC] [--write]
 
-`--before` names the `src` folder of another version to measure beside this one; `--write` puts the tables into
-`load.md`, next to this file.
+`--before` names the `src` folder of another version to compare with; `--write` writes the tables to `load.md`, next to
+this file.
 """
 
 import argparse
@@ -57,7 +57,7 @@ INPUTS = {
     "CSV, 300,000 constant columns": (*FIT, "wide.csv"),
     "CSV, a first line of 200 MB": (*FIT, "head.csv"),
     "safetensors, 10⁶ layers": ("-c", "import arithmos.export as e; e.load_safetensors('deep.safetensors')"),
-    "CSV, two columns of one name": (*FIT, "twice.csv"),
+    "CSV, two columns with the same name": (*FIT, "twice.csv"),
 }
 
 
@@ -139,7 +139,7 @@ def measure(source: Path, command: Sequence[str], folder: Path) -> tuple[str, li
         time.sleep(0.05)
     _, status, usage = ended
     killed = os.WIFSIGNALED(status)
-    ending = "ended here" if killed else "refused" if os.WEXITSTATUS(status) else "done"
+    ending = "stopped" if killed else "refused" if os.WEXITSTATUS(status) else "done"
     over = "> " if killed else ""
     seconds = usage.ru_utime + usage.ru_stime, time.monotonic() - begun
     return ending, [*(f"{over}{value:.1f}" for value in seconds), f"{over}{usage.ru_maxrss * 1024 / 1e6:,.0f}"]
@@ -158,14 +158,14 @@ def text(large: Path, verbs: list[list[str]], inputs: list[list[str]], sides: li
     return "\n\n".join(
         [
             "# Large stores, large plans, large inputs",
-            f"{machine.describe('pyarrow', 'pandas', 'torch')} Made by `benchmarks/load.py`, beside other work on both "
-            "cores: the processor time is what a command takes, the wall time what it took that day. Each command in a "
-            "process of its own, from its start to its end; 350 MB and 2 to 3 s of it are imports. A command is ended "
-            f"at {LIMIT_S} s of processor time or {LIMIT_MB:,} MB, and what it took until then follows a `>`.",
+            f"{machine.describe('pyarrow', 'pandas', 'torch')} Made by `benchmarks/load.py`, with other work on both "
+            "cores, on which wall times depend. Each command ran once, in a separate process, from start to end; "
+            "imports take 350 MB and 2 to 3 s of it. A command is stopped at "
+            f"{LIMIT_S} s of processor time or {LIMIT_MB:,} MB; a `>` precedes what it had used by then.",
             f"## A store of {found.runs:,} runs",
-            f"{found.specs} specs, {found.files:,} files of {found.bytes / 1e6:.0f} MB in all.",
+            f"The store has {found.specs} specs and {found.files:,} files with {found.bytes / 1e6:.0f} MB in total.",
             machine.table(["", *(f"{unit}, {side}" for side in sides for unit in units)], verbs),
-            "## Inputs that are too large, or wrong",
+            "## Inputs that are too large or wrong",
             machine.table(["", *(f"{unit}, {side}" for side in sides for unit in ("answer", *units))], inputs),
         ]
     )
