@@ -35,6 +35,9 @@ INCREMENTS = (0x9E3779B9, 0xBB67AE85)
 LOW = 0xFFFFFFFF
 """Mask of a word."""
 
+MOST_BITS = 512
+"""Largest count of numbers of [1, 2) whose 23 random bits add up within a word: their sum is exact in integers."""
+
 
 def philox(counter: Words, key: tuple[int, int], rounds: int = ROUNDS) -> Words:
     """Four random words for each counter of four words.

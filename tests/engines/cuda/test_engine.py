@@ -17,7 +17,7 @@ from arithmos.training import SparsitySchedule
 
 NUMBERS = (
     "records", "ended_early", "best_step", "best_validation", "best_test", "best_sparsity", "best_gate",
-    "solved_at", "end_validation", "end_test", "end_sparsity",
+    "end_validation", "end_test", "end_sparsity",
 )  # fmt: skip
 SEEDS = (0, 1, 2)
 
@@ -38,7 +38,7 @@ def by_seed(runs):
 
 
 def numbers(run):
-    return np.array([getattr(run, name) for name in NUMBERS], np.float64)
+    return np.array([*(getattr(run, name) for name in NUMBERS), *run.solved_at.values()], np.float64)
 
 
 def bits(run):
@@ -56,6 +56,11 @@ def test_the_judge_sees_what_the_torch_engine_sees(device, name):
         np.testing.assert_allclose(ours[seed].best_weights, theirs[seed].best_weights, atol=2e-6)
         np.testing.assert_array_equal(ours[seed].curve.step, theirs[seed].curve.step)
         np.testing.assert_allclose(ours[seed].curve.test, theirs[seed].curve.test, rtol=2e-5)
+
+
+def test_runs_share_the_time(device):
+    runs = list(CudaEngine(device).run([Job(small(), SEEDS)]))
+    assert all(run.elapsed_s > 0 for run in runs)
 
 
 def test_a_solved_run_says_when(device):

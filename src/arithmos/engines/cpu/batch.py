@@ -10,9 +10,6 @@ MUL, DIV, ADD, SUB, ROOT, SQUARED = (list(OPERATIONS).index(o) for o in ("mul", 
 UNIT, INTERVAL, TWO_PARTS, ROWS = range(4)
 """Where inputs come from: U[1, 2), another interval, a range of two parts, or rows of data at hand."""
 
-MOST_BITS = 512
-"""Numbers of U[1, 2) whose upper 23 bits can be summed in 32."""
-
 S32 = np.uint64(32)
 ONE_BITS, NONE = np.uint32(0x3F800000), np.uint32(0)
 

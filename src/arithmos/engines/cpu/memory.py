@@ -139,7 +139,7 @@ def _observations(task: Observations, seed: int) -> Arrays:
 def _mode(range_: Range, input_size: int) -> int:
     if len(range_) == 2:
         return batch.TWO_PARTS
-    return batch.UNIT if range_ == ((1.0, 2.0),) and input_size <= batch.MOST_BITS else batch.INTERVAL
+    return batch.UNIT if range_ == ((1.0, 2.0),) and input_size <= reference.MOST_BITS else batch.INTERVAL
 
 
 def blocks(*sets: NDArray[np.float32]) -> Floats:

@@ -21,6 +21,7 @@ from ..probe import unfit
 from ..resume import guarded
 from .device import Device, Gpu, Kernel, Memory
 from .group import Group
+from .names import Count, Ended
 from .plan import Limits, Plan, make_plan
 
 _CHUNK_S = 1.0
@@ -147,7 +148,7 @@ class _Schedule:
     def _share_time(self, seconds: float) -> None:
         blocks = sum(group.blocks for group in self.live)
         for group in self.live:
-            group.elapsed_s[group.counts[:, -1] == 0] += seconds / max(blocks, 1)
+            group.elapsed_s[group.counts[:, Count.ENDED] == Ended.RUNNING] += seconds / max(blocks, 1)
 
     def _full(self) -> bool:
         residents = self.device.limits.multiprocessors

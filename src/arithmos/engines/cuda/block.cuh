@@ -1,6 +1,5 @@
 // Sums over a warp and over the thread block, in an order that never changes.
 #pragma once
-#include "names.cuh"
 
 constexpr u32 ALL_LANES = 0xffffffffu;
 constexpr int WARPS = THREADS / 32;

@@ -11,31 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .compile import cubin
+from .names import Settings
 from .plan import Limits, Plan
 
 Array = NDArray[Any]
-
-_POINTERS = (
-    "seeds", "subsets", "sets", "validation", "test", "validation_t", "test_t", "rows", "rows_t", "adam",
-    "curve_records", "parameters", "first", "second", "best", "curve", "errors", "counts",
-    "thresholds",
-)  # fmt: skip
-_WORDS = ("every", "validation_rows", "test_rows", "row_count", "adam_steps", "curve_length", "threshold_count")
-_FLOATS = ("gain1", "beta2", "gain2", "epsilon", "strength", "ramp_offset", "ramp_slope")
-
-
-class Settings(ctypes.Structure):
-    """What all runs of a launch share; the twin of `Settings` in names.cuh."""
-
-    _fields_ = (
-        *((name, ctypes.c_uint64) for name in _POINTERS),
-        *((name, ctypes.c_int64) for name in ("iterations", "ramp_start")),
-        *((name, ctypes.c_uint32) for name in _WORDS),
-        ("operation", ctypes.c_int32),
-        *((name, ctypes.c_float) for name in _FLOATS),
-        ("width", ctypes.c_float * 2),
-        ("low", ctypes.c_float * 2),
-    )
 
 
 class Memory(Protocol):

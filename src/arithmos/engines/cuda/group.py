@@ -15,12 +15,9 @@ from ...tasks import OPERATIONS, Observations, Table, Uniform
 from ..contract import NEVER, Control, Floats, Run, State, curve_records
 from ..judge import Judge
 from ..states import ARRAYS, initial, judged, state_of
-from .device import Device, Kernel, Memory, Settings
+from .device import Device, Kernel, Memory
+from .names import Count, Ended, Error, Settings
 from .plan import Plan, range_constants, range_kind
-
-RUNNING, FINISHED, MET_NAN = range(3)
-STEP, RECORDS, BEST_STEP, CURVE, ENDED, SOLVED = range(6)
-_ERRORS = 7
 
 
 class Group:
@@ -56,10 +53,10 @@ class Group:
         )
         first, second, best = (np.zeros((runs, size), np.float32) for _ in range(3))
         curve = np.full((runs, len(kept), 3), np.nan, np.float32)
-        errors = np.full((runs, _ERRORS), np.nan, np.float32)
+        errors = np.full((runs, Error.ERRORS), np.nan, np.float32)
         thresholds = np.array([*spec.task.thresholds().values()])
-        counts = np.zeros((runs, SOLVED + thresholds.size), np.int64)
-        counts[:, SOLVED:] = NEVER
+        counts = np.zeros((runs, Count.SOLVED + thresholds.size), np.int64)
+        counts[:, Count.SOLVED :] = NEVER
         self.elapsed_s = np.zeros(runs)
         for run, state in enumerate(states.values()):
             if state is not None:
@@ -67,11 +64,11 @@ class Group:
                 curve[run], errors[run, :4], errors[run, 4:] = (state[f"judge.{n}"] for n in ("curve", "best", "last"))
                 records = int(state["judge.records"])
                 counts[run, :3] = int(state["step"][0]), records, int(state["judge.best_step"])
-                counts[run, SOLVED:] = state["judge.solved_at"]
-                counts[run, CURVE] = np.searchsorted(kept, records)
+                counts[run, Count.SOLVED :] = state["judge.solved_at"]
+                counts[run, Count.CURVE] = np.searchsorted(kept, records)
                 self.elapsed_s[run] = float(state["elapsed_s"][0])
         self.counts = counts
-        self._planned = counts[:, STEP].copy()
+        self._planned = counts[:, Count.STEP].copy()
         self._reported = np.zeros(runs, bool)
         self._tokens: deque[tuple[Callable[[], bool], int, float, Memory]] = deque()
         self._rate = 0.0
@@ -94,7 +91,7 @@ class Group:
     @property
     def blocks(self) -> int:
         """Runs that have not ended."""
-        return int((self.counts[:, ENDED] == RUNNING).sum())
+        return int((self.counts[:, Count.ENDED] == Ended.RUNNING).sum())
 
     @property
     def queued(self) -> int:
@@ -107,7 +104,7 @@ class Group:
 
     def launch(self, iterations: int) -> bool:
         """Queues the next chunk of at most so many iterations; false if all that is left to do is queued."""
-        live = np.flatnonzero((self.counts[:, ENDED] == RUNNING) & (self._planned <= self.spec.iterations))
+        live = np.flatnonzero((self.counts[:, Count.ENDED] == Ended.RUNNING) & (self._planned <= self.spec.iterations))
         if not len(live):
             return False
         chunk = min(iterations, self.spec.iterations + 1)
@@ -139,13 +136,13 @@ class Group:
         return self._look()
 
     def _look(self) -> int:
-        before = self.counts[:, STEP].sum()
+        before = self.counts[:, Count.STEP].sum()
         self._memory["counts"].download(self.counts)
-        return int(self.counts[:, STEP].sum() - before)
+        return int(self.counts[:, Count.STEP].sum() - before)
 
     def finished(self, engine: str, control: Control) -> Iterator[Run]:
         """Runs that have ended and were not told of yet."""
-        for run in np.flatnonzero((self.counts[:, ENDED] != RUNNING) & ~self._reported):
+        for run in np.flatnonzero((self.counts[:, Count.ENDED] != Ended.RUNNING) & ~self._reported):
             self._reported[run] = True
             state = self._state(run)
             judge = Judge(self.spec, (self.seeds[run],), self.plan.parameters, control)
@@ -154,7 +151,7 @@ class Group:
 
     def suspended(self) -> Iterator[tuple[int, State]]:
         """Seeds and states of the runs that have not ended. Nothing may be queued."""
-        for run in np.flatnonzero(self.counts[:, ENDED] == RUNNING):
+        for run in np.flatnonzero(self.counts[:, Count.ENDED] == Ended.RUNNING):
             yield self.seeds[run], self._state(run)
 
     def _state(self, run: np.intp) -> State:
@@ -164,17 +161,17 @@ class Group:
             rows[name] = self._memory[name].download(row, int(run) * row.nbytes)
         counts, errors = rows["counts"], rows["errors"]
         remembered = {
-            "records": counts[RECORDS],
-            "ended": np.bool_(counts[ENDED] == MET_NAN),
-            "best_step": counts[BEST_STEP],
+            "records": counts[Count.RECORDS],
+            "ended": np.bool_(counts[Count.ENDED] == Ended.MET_NAN),
+            "best_step": counts[Count.BEST_STEP],
             "best": errors[:4],
             "best_parameters": rows["best"],
             "last": errors[4:],
-            "solved_at": counts[SOLVED:],
+            "solved_at": counts[Count.SOLVED :],
             "curve": rows["curve"],
         }
         arrays = dict(zip(ARRAYS, (rows["parameters"], rows["first"], rows["second"]), strict=True))
-        return state_of(int(counts[STEP]), float(self.elapsed_s[run]), arrays, remembered)
+        return state_of(int(counts[Count.STEP]), float(self.elapsed_s[run]), arrays, remembered)
 
 
 def _adam_steps(adam: Adam, iterations: int) -> int:

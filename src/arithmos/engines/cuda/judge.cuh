@@ -65,7 +65,7 @@ __device__ __noinline__ bool record(const Settings& c, int slot, u32 t, const fl
             errors[BEST_SPARSITY] = sparsity;
         }
         for (u32 k = 0; k < c.threshold_count; ++k) {
-            if (counts[SOLVED + k] < 0 && (double)test < c.thresholds[k]) counts[SOLVED + k] = t;
+            if (counts[SOLVED + k] == NEVER && (double)test < c.thresholds[k]) counts[SOLVED + k] = t;
         }
         const i64 kept = counts[CURVE];
         if (kept < c.curve_length && c.curve_records[kept] == index) {

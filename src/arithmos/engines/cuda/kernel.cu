@@ -40,7 +40,7 @@ template <> struct Adding<true> {
 
 __device__ constexpr bool bits_suffice() {
     for (int k = 0; k < SUBSETS; ++k)
-        if (subset_length(k) > 512) return false;
+        if (subset_length(k) > MOST_BITS) return false;
     return RANGE == UNIT;
 }
 

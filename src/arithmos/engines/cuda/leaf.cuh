@@ -1,8 +1,5 @@
 // The parts of a leaf: weight map, aggregation, activation. The maths is in arithmos/nn; here are forward and backward.
 #pragma once
-#include "names.cuh"
-
-constexpr float EPSILON = 1e-7f;  // added to every magnitude before its logarithm is taken
 
 __device__ __forceinline__ float logarithm(float x) { return logf(fabsf(x) + EPSILON); }
 

@@ -1,10 +1,5 @@
 // Philox-4x32-7 on counters (row, column / 4, step, stream); the numbers are those of arithmos.philox.
 #pragma once
-#include "names.cuh"
-
-constexpr u32 M0 = 0xD2511F53u, M1 = 0xCD9E8D57u, W0 = 0x9E3779B9u, W1 = 0xBB67AE85u;
-constexpr u32 RUN_KEY = 0x52554E00u;
-constexpr u32 TRAIN_STREAM = 0, ROWS_STREAM = 3;
 
 struct Wide {
     u32 low, high;
@@ -55,7 +50,7 @@ struct Stream {
         const Wide p40 = wide(p3.high ^ third_key, M0), p41 = wide(p2.low ^ third_mix, M1);
         Words c = {p41.high ^ p3.low ^ (seed + 3 * W0), p41.low, p40.high ^ fourth_mix, p40.low};
 #pragma unroll
-        for (u32 round = 4; round < 7; ++round) c = philox_round(c, seed + round * W0, RUN_KEY + round * W1);
+        for (u32 round = 4; round < ROUNDS; ++round) c = philox_round(c, seed + round * W0, RUN_KEY + round * W1);
         return c;
     }
 };

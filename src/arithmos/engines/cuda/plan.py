@@ -6,29 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...nn._parts import (
-    Aggregation,
-    Clamp,
-    ExpLog,
-    Free,
-    Gate,
-    Leaf,
-    Parts,
-    Product,
-    Sigmoid,
-    Sum,
-    TanhSigmoid,
-    WeightMap,
-)
+from ...nn._parts import Clamp, ExpLog, Gate, Leaf, Parts, Product, TanhSigmoid
 from ...spec import Spec
 from ...tasks import Uniform
-
-Range = tuple[tuple[float, float], ...]
-
-MAPS: dict[type[WeightMap], str] = {Free: "FREE", Clamp: "CLAMP", TanhSigmoid: "TANH_SIGMOID", Sigmoid: "SIGMOID"}
-AGGREGATIONS: dict[type[Aggregation], str] = {Sum: "SUM", ExpLog: "EXP_LOG", Product: "PRODUCT"}
-ACTIVATIONS = {"none": "IDENTITY", "relu": "RELU", "relu6": "RELU6"}
-SPARSITIES = {"none": "NO_SPARSITY", "signed": "SIGNED", "unsigned": "UNSIGNED"}
+from ...tasks.arithmetic import Range
+from .names import ACTIVATIONS, AGGREGATIONS, MAPS, SPARSITIES, declarations
 
 MAX_OWNED = 16
 """So many moments of first-layer weights a thread keeps in registers, of each kind; more live in shared memory."""
@@ -151,7 +133,7 @@ def _plan(spec: Spec, limits: Limits, tile: int, split: int, *, keep_logs: bool)
     }  # fmt: skip
     lengths = subset_lengths(spec)
     lines = [
-        '#include "names.cuh"',
+        declarations(),
         *(f"constexpr int {name} = {value};" for name, value in constants.items()),
         f"constexpr bool KEEP_LOGS = {str(keep_logs).lower()};",
         f"constexpr int RANGE = {range_kind(spec)}, SUBSETS = {len(lengths)};",

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arithmos.engines.cuda.compile import SOURCES
-from arithmos.engines.cuda.device import Kernel, Settings
+from arithmos.engines.cuda.device import Kernel
+from arithmos.engines.cuda.names import Settings
 from arithmos.engines.cuda.plan import Limits, Plan
 
 HERE = Path(__file__).parent

@@ -1,0 +1,131 @@
+"""What the host shares with its kernels, written once: the constants of both, and the settings of a launch.
+
+`declarations` is the C++ of it, which every kernel begins with.
+"""
+
+import ctypes
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Any
+
+from ... import philox
+from ...nn._parts import EPSILON, Aggregation, Clamp, ExpLog, Free, Product, Sigmoid, Sum, TanhSigmoid, WeightMap
+from ...tasks import OPERATIONS
+from ..contract import NEVER
+
+MAPS: dict[type[WeightMap], str] = {Free: "FREE", Clamp: "CLAMP", TanhSigmoid: "TANH_SIGMOID", Sigmoid: "SIGMOID"}
+AGGREGATIONS: dict[type[Aggregation], str] = {Sum: "SUM", ExpLog: "EXP_LOG", Product: "PRODUCT"}
+ACTIVATIONS = {"none": "IDENTITY", "relu": "RELU", "relu6": "RELU6"}
+SPARSITIES = {"none": "NO_SPARSITY", "signed": "SIGNED", "unsigned": "UNSIGNED"}
+RANGES = ("UNIT", "SHIFTED", "SCALED", "TWO_PARTS", "ROWS")
+"""How training inputs are made of random words."""
+
+
+class Count(IntEnum):
+    """Places in the counts of a run; `SOLVED` is the first of as many as there are thresholds."""
+
+    STEP, RECORDS, BEST_STEP, CURVE, ENDED, SOLVED = range(6)
+
+
+class Error(IntEnum):
+    """Places in the errors of a run, and how many there are."""
+
+    BEST_VALIDATION, BEST_TEST, BEST_SPARSITY, BEST_GATE, END_VALIDATION, END_TEST, END_SPARSITY, ERRORS = range(8)
+
+
+class Ended(IntEnum):
+    """Whether a run has ended, and how."""
+
+    RUNNING, FINISHED, MET_NAN = range(3)
+
+
+WORDS = {
+    **{f"M{i}": word for i, word in enumerate(philox.MULTIPLIERS)},
+    **{f"W{i}": word for i, word in enumerate(philox.INCREMENTS)},
+    "ROUNDS": philox.ROUNDS,
+    "RUN_KEY": philox.RUN,
+    "TRAIN_STREAM": philox.TRAIN,
+    "ROWS_STREAM": philox.ROWS,
+    "MOST_BITS": philox.MOST_BITS,
+}
+
+_TYPES = {
+    "double": ctypes.c_double,
+    "i64": ctypes.c_int64,
+    "u32": ctypes.c_uint32,
+    "int": ctypes.c_int32,
+    "float": ctypes.c_float,
+}
+
+FIELDS = (
+    ("const u32*", "seeds", "[slot]"),
+    ("const int*", "subsets", "[slot, SUBSETS] first input of each"),
+    ("const int*", "sets", "[slot] which targets of the fixed sets are this run's"),
+    ("const float4*", "validation", "[i / 4, row]"),
+    ("const float4*", "test", "[i / 4, row]"),
+    ("const float*", "validation_t", "[set, row, o]"),
+    ("const float*", "test_t", "[set, row, o]"),
+    ("const float4*", "rows", "[row, i / 4] training rows of a user's data"),
+    ("const float*", "rows_t", "[row, o]"),
+    ("const float2*", "adam", "[step] lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t)"),
+    ("const int*", "curve_records", "[curve]"),
+    ("float*", "parameters", "[slot, p]"),
+    ("float*", "first", "[slot, p] Adam's moments"),
+    ("float*", "second", "[slot, p]"),
+    ("float*", "best", "[slot, p]"),
+    ("float*", "curve", "[slot, curve, 3]"),
+    ("float*", "errors", "[slot, ERRORS]"),
+    ("i64*", "counts", "[slot, SOLVED + threshold_count]"),
+    ("const double*", "thresholds", "[threshold]"),
+    *(("i64", name, "") for name in ("iterations", "ramp_start")),
+    *(
+        ("u32", name, "")
+        for name in (
+            "every",
+            "validation_rows",
+            "test_rows",
+            "row_count",
+            "adam_steps",
+            "curve_length",
+            "threshold_count",
+        )
+    ),
+    ("int", "operation", ""),
+    *(("float", name, "") for name in ("gain1", "beta2", "gain2", "epsilon", "strength", "ramp_offset", "ramp_slope")),
+    ("float", "width[2]", ""),
+    ("float", "low[2]", ""),
+)
+"""Settings of a launch: type in C++, name, shape. Pointers first, then 8-byte, then 4-byte values: no padding."""
+
+
+def _field(kind: str, name: str) -> tuple[str, Any]:
+    plain, _, size = name.rstrip("]").partition("[")
+    own: Any = ctypes.c_uint64 if kind.endswith("*") else _TYPES[kind]
+    return plain, own * int(size) if size else own
+
+
+class Settings(ctypes.Structure):
+    """What all runs of a launch share; in C++ too."""
+
+    _fields_ = [_field(kind, name) for kind, name, _ in FIELDS]
+
+
+def declarations() -> str:
+    """Return all of this as C++."""
+    enums: list[Iterable[str]] = [*(each.values() for each in (MAPS, AGGREGATIONS, ACTIVATIONS, SPARSITIES)), RANGES]
+    enums += [[name.upper() for name in OPERATIONS], *(each.__members__ for each in (Count, Error, Ended))]
+    return "\n".join(
+        [
+            "typedef unsigned int u32;",
+            "typedef unsigned long long u64;",
+            "typedef long long i64;",
+            *(f"enum {{ {', '.join(each)} }};" for each in enums),
+            *(f"constexpr u32 {name} = {word}u;" for name, word in WORDS.items()),
+            f"constexpr i64 NEVER = {NEVER};",
+            f"constexpr float EPSILON = {EPSILON}f;  // added to every magnitude before its logarithm is taken",
+            "struct Settings {",
+            *(f"    {kind} {name};" + (f"  // {shape}" if shape else "") for kind, name, shape in FIELDS),
+            "};",
+            f"static_assert(sizeof(Settings) == {ctypes.sizeof(Settings)});",
+        ]
+    )
