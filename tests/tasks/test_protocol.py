@@ -22,7 +22,7 @@ from arithmos.papers.files import load, to_toml
 from arithmos.spec import MODELS, Spec
 from arithmos.spec.stored import describe, networks
 from arithmos.store import Store
-from arithmos.tasks import Arithmetic, Uniform
+from arithmos.tasks import Arithmetic, Observations, Uniform
 
 SOURCE = Path(__file__).parents[2] / "src" / "arithmos"
 OURS = {"Arithmetic", "DigitSequences", "Rows"}
@@ -88,16 +88,13 @@ def test_every_way_to_ask_is_found(line):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Halves:
+class Halves(Observations):
     """The sum of the first inputs times that of the others: the data path of our engines, and nothing else of ours."""
 
     kind = "halves"
     version = 1
-    sequential = False
     operation = "mul"
     output_size = 1
-    test_lengths = ()
-    images_per_observation = 0
     criteria = ("near",)
 
     halves: int
@@ -125,13 +122,6 @@ class Halves:
     def keys() -> tuple[Key, ...]:
         return fields(Halves, ("halves", NUMBER, "Inputs in each half."))
 
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> "Halves":
-        return cls(**settings)
-
-    def settings(self) -> dict[str, Any]:
-        return {"halves": self.halves}
-
     @staticmethod
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
         return 2 * plain["halves"], 1
@@ -157,12 +147,6 @@ class Halves:
 
     def formula(self, seed: int) -> str:
         return self._same.formula(seed)
-
-    def epoch(self, batch_size: int) -> int:
-        return 0
-
-    def memory(self, batch_size: int, records: int) -> dict[str, int]:
-        return {}
 
     def thresholds(self) -> dict[str, float]:
         return {"near": 1e9}

@@ -9,9 +9,8 @@ where they begin is drawn from the run's seed. Inputs are uniform: one range to 
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache, reduce
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from .. import _checks, philox
 from .._keys import NUMBER, PAIRS, TEXT, WHOLE, Key
 from .._keys import fields as keys
-from .task import Columns, ReferenceRule, Uniform, values
+from .task import Columns, Observations, Uniform, values
 from .task import Operation as Operation
 from .task import Range as Range
 from .task import Subset as Subset
@@ -51,7 +50,7 @@ MOST_SUBSETS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arithmetic:
+class Arithmetic(Observations):
     """An operation on sums over subsets of uniform inputs.
 
     Args:
@@ -73,13 +72,10 @@ class Arithmetic:
     """
 
     kind = "arithmetic"
-    sequential = False
-    test_lengths = ()
-    images_per_observation = 0
     version = 1
     """Changes when the same task and seed give other numbers."""
 
-    operation: Operation
+    operation: Operation = field()
     input_size: int = 100
     subset_ratio: float = 0.25
     overlap_ratio: float = 0.5
@@ -162,15 +158,6 @@ class Arithmetic:
             ("extrapolation", PAIRS, "Range of test inputs, likewise."),
         )
 
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> "Arithmetic":
-        """Return the task with these settings of an experiment file."""
-        return cls(**settings)
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings of an experiment file that make this task."""
-        return {key.name: getattr(self, key.name) for key in self.keys()}
-
     @staticmethod
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
         """Return the width of input and output by a plain form of any version."""
@@ -196,11 +183,6 @@ class Arithmetic:
         if plain["fixed"] is not None:
             return found | {"subset_count": len(plain["fixed"])}
         return found | {name: plain[name] for name in ("subset_count", "subset_ratio", "overlap_ratio")}
-
-    @staticmethod
-    def extra_sizes(plain: Mapping[str, Any], records: int) -> dict[str, int]:
-        """Return how many numbers a run of so many records reports besides, by name: none."""
-        return {}
 
     @staticmethod
     def words(plain: Mapping[str, Any]) -> str:
@@ -247,10 +229,6 @@ class Arithmetic:
         ranges = self.interpolation, self.extrapolation
         return Uniform(self.operation, self.input_size, self.subsets(seed), *ranges)
 
-    def epoch(self, batch_size: int) -> int:
-        """Return 0: observations are always new."""
-        return 0
-
     def memory(self, batch_size: int, records: int) -> dict[str, int]:
         """Return the bytes of the simulation of a threshold; the validation and test sets are smaller."""
         return {"input_size": 8 * CHUNK * self.input_size}
@@ -263,10 +241,6 @@ class Arithmetic:
     def thresholds(self) -> dict[str, float]:
         """Return the test errors below which a run is solved, by name; those of a new task take a while to find."""
         return {name: threshold(self, longer).value for name, longer in known()["longer"].items()}
-
-    def references(self) -> dict[str, ReferenceRule]:
-        """Return how thresholds are made of reference runs: none is."""
-        return {}
 
     def combine(self, sums: list[Floats]) -> Floats:
         """Return the operation on the sums over the subsets."""

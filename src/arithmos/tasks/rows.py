@@ -18,12 +18,12 @@ from .. import _checks, philox
 from .._keys import NUMBER, PATH, REQUIRED, WHOLE, Key, at
 from .read import EXACT as EXACT
 from .read import read_numbers
-from .task import Columns, ReferenceRule, Table, values
+from .task import Columns, Observations, Table, values
 
 _PLAIN = ("digest", "input_size", "output_size", "validation_share", "test_share", "threshold")
 
 
-class Rows:
+class Rows(Observations):
     """Rows of a user's data, split once and batched by the run's seed.
 
     Args:
@@ -42,10 +42,6 @@ class Rows:
     """
 
     kind = "rows"
-    sequential = False
-    operation = ""
-    test_lengths = ()
-    images_per_observation = 0
     version = 1
     """Changes when the same data and seed give other batches."""
 
@@ -174,11 +170,6 @@ class Rows:
         return {"rows": plain["digest"]}
 
     @staticmethod
-    def extra_sizes(plain: Mapping[str, Any], records: int) -> dict[str, int]:
-        """Return how many numbers a run of so many records reports besides, by name: none."""
-        return {}
-
-    @staticmethod
     def words(plain: Mapping[str, Any]) -> str:
         """Return a plain form of any version in a few words."""
         return f"rows of data, {plain['input_size']} inputs"
@@ -193,18 +184,9 @@ class Rows:
         """Columns of the targets."""
         return int(self.training()[1].shape[1])
 
-    @property
-    def criteria(self) -> tuple[str, ...]:
-        """Names of the thresholds."""
-        return tuple(self.thresholds())
-
     def thresholds(self) -> dict[str, float]:
         """Return the test error below which a run is solved, by name, if there is one."""
         return {} if self.threshold is None else {"threshold": self.threshold}
-
-    def references(self) -> dict[str, ReferenceRule]:
-        """Return how thresholds are made of reference runs: none is."""
-        return {}
 
     def training(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The rows from which batches are drawn."""
@@ -221,18 +203,6 @@ class Rows:
     def draws(self, seed: int) -> Table:
         """Return the rows from which batches are drawn."""
         return Table(*self._training)
-
-    def formula(self, seed: int) -> str:
-        """Return the empty text: a formula is what the user looks for."""
-        return ""
-
-    def epoch(self, batch_size: int) -> int:
-        """Return 0: rows are drawn with replacement."""
-        return 0
-
-    def memory(self, batch_size: int, records: int) -> dict[str, int]:
-        """Return nothing: the rows are in memory already."""
-        return {}
 
     def indices(self, seed: int, step: int, size: int) -> NDArray[np.int64]:
         """Which training rows make the batch of one iteration: floor(word · rows / 2³²)."""

@@ -7,7 +7,7 @@ A task is one class in one file, listed in `KINDS`. Its batches are described as
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,8 @@ class Task(Protocol):
     sequential: bool
     """Whether a cell learns sequences of images, instead of a network single observations."""
 
-    def __hash__(self) -> int: ...
+    def __hash__(self) -> int:
+        return hash(str(self.plain()))
 
     @property
     def operation(self) -> str:
@@ -176,7 +177,58 @@ class Task(Protocol):
 
 
 class Observations(Task, Protocol):
-    """A task of single observations, inputs and targets."""
+    """A task of single observations, inputs and targets.
+
+    A task that inherits from it has defaults for all that need not be said.
+    """
+
+    sequential: bool = False
+    operation: str = ""
+    test_lengths: tuple[int, ...] = ()
+    images_per_observation: int = 0
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """Names of the thresholds."""
+        return tuple(self.thresholds())
+
+    def thresholds(self) -> dict[str, float]:
+        """Return nothing: no run is solved or not."""
+        return {}
+
+    def references(self) -> dict[str, ReferenceRule]:
+        """Return nothing: no threshold is made of reference runs."""
+        return {}
+
+    @staticmethod
+    def extra_sizes(plain: Mapping[str, Any], records: int) -> dict[str, int]:
+        """Return nothing: a run reports the common fields only."""
+        return {}
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> Self:
+        """Return the task whose arguments are the settings."""
+        return cls(**settings)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the attributes that are keys of an experiment file."""
+        return {key.name: getattr(self, key.name) for key in self.keys()}
+
+    def draws(self, seed: int) -> Uniform | Table | None:
+        """Return None: `batch` says how batches are drawn."""
+        return None
+
+    def formula(self, seed: int) -> str:
+        """Return the empty text: there is no formula."""
+        return ""
+
+    def epoch(self, batch_size: int) -> int:
+        """Return 0: observations are always new, or drawn with replacement."""
+        return 0
+
+    def memory(self, batch_size: int, records: int) -> dict[str, int]:
+        """Return nothing: the data are in memory already, or small."""
+        return {}
 
     def batch(self, seed: int, step: int, size: int) -> tuple[Floats, Floats]:
         """Return inputs and targets of one training iteration."""
