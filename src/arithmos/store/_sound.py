@@ -14,16 +14,12 @@ from numpy.typing import NDArray
 
 from ..engines.contract import NEVER
 from ..tasks import KINDS
-from ._described import FLAT, flat, weights
+from ._described import FLAT, OF_TASKS, flat, weights
 from ._schema import CURVE, HEAVY, PREFIXES, TIME, entries
 
 Counts = NDArray[np.int64]
 
-OPTIONAL = {
-    *("operation", "subset_ratio", "overlap_ratio", "subset_count", "interpolation", "extrapolation", "rows"),
-    *("images", "digits", "length", "test_lengths", "input_strength", "exact", "gpu"),
-    *HEAVY,
-}
+OPTIONAL = {*OF_TASKS, "input_strength", "exact", "gpu", *HEAVY}
 """Columns that are null where there is nothing to say."""
 
 MOST_NAMES = 64
