@@ -9,7 +9,7 @@ load finds in hundreds; it needs a C compiler and a shared library of Python.
     python benchmarks/exits.py [--times 200] [--at-once 6] [--late] [--only "store merge"] [--log exits.tsv] [--write]
 
 `--log` keeps every end in a file as it comes; started again with that file, only what is missing is run. `--write` puts
-the table into `exits.md`, next to this file; `--times 0 --log … --write` only the table of a log.
+the table into `exits.md` next to this file, or `exits-late.md`; `--times 0 --log … --write` only the table of a log.
 """
 
 import argparse
@@ -138,7 +138,7 @@ def main() -> None:
         about = machine.describe("torch", "pyarrow", "pandas", "scipy")
         kind = "threads made late" if options.late else f"{options.at_once} at once"
         head = f"# Exit statuses\n\n{about} Made by `benchmarks/exits.py`, whose head says how; {kind}.\n\n"
-        (HERE / "exits.md").write_text(head + text + "\n", encoding="utf-8")
+        (HERE / ("exits-late.md" if options.late else "exits.md")).write_text(head + text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
