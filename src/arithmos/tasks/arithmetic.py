@@ -72,6 +72,7 @@ class Arithmetic(Observations):
     """
 
     kind = "arithmetic"
+    output_size = 1
     version = 1
     """Changes when the same task and seed give other numbers."""
 
@@ -188,11 +189,6 @@ class Arithmetic(Observations):
     def words(plain: Mapping[str, Any]) -> str:
         """Return a plain form of any version in a few words."""
         return f"{symbol(plain['operation'])}, {plain['input_size']} inputs"
-
-    @property
-    def output_size(self) -> int:
-        """One target an observation."""
-        return 1
 
     @property
     def subset_length(self) -> int:

@@ -9,7 +9,6 @@ longer ones. The images are put in an order and cut into sequences; what is left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +19,7 @@ from .._keys import FLAG, NUMBER, TEXT, WHOLE, WHOLES, Key
 from .._keys import fields as keys
 from ..data import MNIST_DIGEST, Digits, mnist
 from .arithmetic import symbol
-from .task import Columns, ReferenceRule, values
+from .task import Columns, ReferenceRule, Task, values
 from .threshold import reference_rules
 
 Images = NDArray[np.uint8]
@@ -37,7 +36,7 @@ record."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DigitSequences:
+class DigitSequences(Task):
     """Running products or sums of digits that are only seen as images.
 
     Args:
@@ -63,12 +62,17 @@ class DigitSequences:
 
     kind = "digits"
     sequential = True
+    input_size = 2
+    """The number that was read, and the cell's own state."""
+    output_size = 1
+    scale = 0.1307, 0.3081
+    """Mean and standard deviation of the pixels of MNIST, by which images are put to scale."""
     version = 2
     """Changes when a task and seed give other batches or initial weights, or when another network reads the images."""
 
-    operation: Literal["mul", "add"]
+    operation: Literal["mul", "add"] = field()
     length: int
-    test_lengths: tuple[int, ...]
+    test_lengths: tuple[int, ...] = field()
     digits: tuple[int, ...]
     images: int
     validation_size: int = 5000
@@ -144,11 +148,6 @@ class DigitSequences:
             sweep=False,
         )
 
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> "DigitSequences":
-        """Return the task with these settings of an experiment file."""
-        return cls(**settings)
-
     def settings(self) -> dict[str, Any]:
         """Return the settings of an experiment file that make this task.
 
@@ -157,7 +156,7 @@ class DigitSequences:
         """
         if self.source is not None:
             raise ValueError(f"a task of data at hand cannot be written as TOML, got {self!r}")
-        return {key.name: getattr(self, key.name) for key in self.keys()}
+        return super().settings()
 
     @staticmethod
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
@@ -197,28 +196,9 @@ class DigitSequences:
         return f"{symbol(plain['operation'])} of {plain['length']} digits"
 
     @property
-    def input_size(self) -> int:
-        """What the cell sees: the number that was read, and its own state."""
-        return 2
-
-    @property
-    def output_size(self) -> int:
-        """One target a step."""
-        return 1
-
-    @property
     def images_per_observation(self) -> int:
         """One image per step."""
         return self.length
-
-    @property
-    def criteria(self) -> tuple[str, ...]:
-        """Names of the thresholds."""
-        return tuple(self.references())
-
-    def thresholds(self) -> dict[str, float]:
-        """Return the thresholds that are known before there are runs: none is."""
-        return {}
 
     def references(self) -> dict[str, ReferenceRule]:
         """Return how thresholds, one for each test length, are made of reference runs, by name."""
@@ -240,15 +220,6 @@ class DigitSequences:
             "iterations / evaluate_every": 4 * records * (3 + len(self.test_lengths)),
         }
 
-    def draws(self, seed: int) -> None:
-        """Return None: batches are sequences of images, `at` an epoch."""
-        return None
-
-    @property
-    def scale(self) -> tuple[float, float]:
-        """Mean and standard deviation of the pixels of MNIST, by which images are put to scale."""
-        return 0.1307, 0.3081
-
     @cached_property
     def _digits(self) -> Digits:
         source = _mnist() if self.source is None else self.source
@@ -264,12 +235,11 @@ class DigitSequences:
         return found
 
     def _labels(self, part: Part) -> Images:
-        source = self.source or self._digits
-        labels: Images = source.test_labels if part == "test" else source.train_labels[self._cut(part)]
+        labels: Images = self._digits.test_labels if part == "test" else self._digits.train_labels[self._cut(part)]
         return labels
 
     def _cut(self, part: Part) -> slice:
-        end = len((self.source or self._digits).train_labels) - self.validation_size
+        end = len(self._digits.train_labels) - self.validation_size
         if end < 1:
             raise ValueError(f"validation_size must leave images to train on, got {self.validation_size}")
         return slice(None, end) if part == "training" else slice(end, None)

@@ -72,21 +72,22 @@ class Task(Protocol):
     """What a network is asked to learn.
 
     Tasks are hashable and compare by value. Static methods take the plain form of any version, as a store may hold it.
+    A task that inherits from the protocol need not say what has a default.
     """
 
     kind: str
     """Name in the plain form."""
     version: int
     """Changes when the same task and seed give other numbers."""
-    sequential: bool
+    sequential: bool = False
     """Whether a cell learns sequences of images, instead of a network single observations."""
+    operation: str = ""
+    """Name of the operation that is learned; empty for data of the user's."""
+    test_lengths: tuple[int, ...] = ()
+    """Lengths of the sequences of each test; empty for single observations."""
 
     def __hash__(self) -> int:
         return hash(str(self.plain()))
-
-    @property
-    def operation(self) -> str:
-        """Name of the operation that is learned; empty for data of the user's."""
 
     @property
     def input_size(self) -> int:
@@ -97,22 +98,22 @@ class Task(Protocol):
         """Width of the network's output."""
 
     @property
-    def test_lengths(self) -> tuple[int, ...]:
-        """Lengths of the sequences of each test; empty for single observations."""
-
-    @property
     def images_per_observation(self) -> int:
         """Images that a network reads for one observation, which decide what a run costs; 0 for numbers."""
+        return 0
 
     @property
     def criteria(self) -> tuple[str, ...]:
         """Names of the thresholds below which the test error of a solved run is; the first is the default."""
+        return (*self.thresholds(), *self.references())
 
     def thresholds(self) -> dict[str, float]:
         """Return the thresholds by name; those that are made of reference runs are left out."""
+        return {}
 
     def references(self) -> dict[str, ReferenceRule]:
         """Return how thresholds, one for each test length, are made of reference runs, by name; empty if none is."""
+        return {}
 
     def plain(self) -> dict[str, Any]:
         """Return the task as values that JSON can hold."""
@@ -129,8 +130,9 @@ class Task(Protocol):
         """
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> "Task":
-        """Return the task with settings of an experiment file in a folder."""
+    def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> Self:
+        """Return the task with settings of an experiment file in a folder; by default they are its arguments."""
+        return cls(**settings)
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of an experiment file that make this task.
@@ -138,6 +140,7 @@ class Task(Protocol):
         Raises:
             ValueError: a file cannot hold its data.
         """
+        return {key.name: getattr(self, key.name) for key in self.keys()}
 
     @staticmethod
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
@@ -158,6 +161,7 @@ class Task(Protocol):
     @staticmethod
     def extra_sizes(plain: Mapping[str, Any], records: int) -> dict[str, int]:
         """Return what a run of so many records reports besides: how many numbers, by name."""
+        return {}
 
     @staticmethod
     def words(plain: Mapping[str, Any]) -> str:
@@ -165,70 +169,23 @@ class Task(Protocol):
 
     def draws(self, seed: int) -> Uniform | Table | None:
         """Return how batches of a run are drawn; None if only `batch` says so."""
-
-    def formula(self, seed: int) -> str:
-        """Return the target as an expression in x1, x2, …; empty if there is none."""
-
-    def epoch(self, batch_size: int) -> int:
-        """Return the iterations that see every training observation once; 0 if there is no such number."""
-
-    def memory(self, batch_size: int, records: int) -> dict[str, int]:
-        """Return the bytes that a run needs at least, beside its network, by the arguments that they depend on."""
-
-
-class Observations(Task, Protocol):
-    """A task of single observations, inputs and targets.
-
-    A task that inherits from it has defaults for all that need not be said.
-    """
-
-    sequential: bool = False
-    operation: str = ""
-    test_lengths: tuple[int, ...] = ()
-    images_per_observation: int = 0
-
-    @property
-    def criteria(self) -> tuple[str, ...]:
-        """Names of the thresholds."""
-        return tuple(self.thresholds())
-
-    def thresholds(self) -> dict[str, float]:
-        """Return nothing: no run is solved or not."""
-        return {}
-
-    def references(self) -> dict[str, ReferenceRule]:
-        """Return nothing: no threshold is made of reference runs."""
-        return {}
-
-    @staticmethod
-    def extra_sizes(plain: Mapping[str, Any], records: int) -> dict[str, int]:
-        """Return nothing: a run reports the common fields only."""
-        return {}
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> Self:
-        """Return the task whose arguments are the settings."""
-        return cls(**settings)
-
-    def settings(self) -> dict[str, Any]:
-        """Return the attributes that are keys of an experiment file."""
-        return {key.name: getattr(self, key.name) for key in self.keys()}
-
-    def draws(self, seed: int) -> Uniform | Table | None:
-        """Return None: `batch` says how batches are drawn."""
         return None
 
     def formula(self, seed: int) -> str:
-        """Return the empty text: there is no formula."""
+        """Return the target as an expression in x1, x2, …; empty if there is none."""
         return ""
 
     def epoch(self, batch_size: int) -> int:
-        """Return 0: observations are always new, or drawn with replacement."""
+        """Return the iterations that see every training observation once; 0 if there is no such number."""
         return 0
 
     def memory(self, batch_size: int, records: int) -> dict[str, int]:
-        """Return nothing: the data are in memory already, or small."""
+        """Return the bytes that a run needs at least, beside its network, by the arguments that they depend on."""
         return {}
+
+
+class Observations(Task, Protocol):
+    """A task of single observations, inputs and targets."""
 
     def batch(self, seed: int, step: int, size: int) -> tuple[Floats, Floats]:
         """Return inputs and targets of one training iteration."""
