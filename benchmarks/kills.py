@@ -43,6 +43,7 @@ import pandas as pd
 from arithmos import bench
 from arithmos.engines import Job, Run
 from arithmos.engines.cpu import CpuEngine
+from arithmos.judging.thin import thin as write_small
 from arithmos.spec import Spec
 from arithmos.store import COLUMNS, HEAVY, KEY, Store, Writer
 
@@ -111,7 +112,7 @@ def thin(path: Path) -> None:
     store = Store(path)
     while True:
         if len(store):
-            store.thin(small(path), keep=KEPT)
+            write_small(store, small(path), keep=KEPT)
             store.merge(small(path))
         time.sleep(0.02)
 
@@ -119,7 +120,7 @@ def thin(path: Path) -> None:
 def thin_back(path: Path) -> None:
     while True:
         if small(path).is_dir():
-            Store(small(path)).thin(path, keep=0)
+            write_small(Store(small(path)), path, keep=0)
             Store(small(path)).pack()
         time.sleep(0.02)
 
@@ -322,7 +323,7 @@ class Disturbed:
         if not small(self.store.path).is_dir():
             return
         copy = Store(small(self.store.path))
-        self.store.thin(copy, keep=KEPT)
+        write_small(self.store, copy, keep=KEPT)
         rows = numbers(copy)
         light = [name for name in rows if name not in HEAVY]
         if len(rows) != len(self.expected) or different(rows[light], self.expected[light]) or copy.check():

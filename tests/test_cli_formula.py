@@ -8,6 +8,7 @@ from tests.factories import make_run, make_spec
 
 from arithmos.cli import main
 from arithmos.export import load_safetensors, stored_network
+from arithmos.judging.thin import thin
 from arithmos.store import Store
 from arithmos.tasks import TEN_PARAMETERS, Rows
 
@@ -23,7 +24,7 @@ def runs(tmp_path, monkeypatch):
     wrong = np.array([1, 1, 1, 1, 1, 1, 0, 0, 1, 0.6], np.float32)
     made = [make_run(TEN, 0, "cpu", best_weights=ALMOST), make_run(TEN, 1, best_weights=wrong)]
     Store("runs").append([*made, make_run(TEN, 0, best_weights=ALMOST)])
-    Store("runs").thin("thin", keep=0)
+    thin(Store("runs"), "thin", keep=0)
 
 
 def arithmos(*arguments):

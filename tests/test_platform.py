@@ -22,6 +22,7 @@ from arithmos import _platform
 from arithmos._files import write_whole
 from arithmos.bench._run import interruptible
 from arithmos.cli import main
+from arithmos.judging.thin import thin
 from arithmos.store import Store
 
 ROOT = Path(__file__).parents[1]
@@ -245,7 +246,7 @@ def test_a_store_is_not_thinned_into_itself_under_another_case(tmp_path: Path, m
     twin.append([make_run()])  # a disk that ignores case has one folder here
     monkeypatch.setattr(os.path, "samefile", lambda one, other: str(one).casefold() == str(other).casefold())
     with pytest.raises(ValueError, match="into must be another store"):
-        store.thin(twin)
+        thin(store, twin)
 
 
 ABSENT = {

@@ -238,7 +238,7 @@ def long_products() -> None:
         runs = STORE.load(specs=[spec], columns=["best_weights"])
         if runs.empty:
             continue
-        cells = {at: cell for (_, at), cell in by_length(STORE, [spec], len(runs), as_released=True).items()}
+        cells = {at: cell for (_, at), cell in by_length(STORE, [spec], len(runs), "released").items()}
         solved = [[at for at, cell in cells.items() if cell.test[run] < cell.threshold] for run in range(len(runs))]
         frame = pd.DataFrame({"weight": [weights[1] for weights in runs["best_weights"]]})
         frame["longest"] = [max(lengths, default=0) for lengths in solved]
@@ -262,7 +262,7 @@ def long_sums() -> None:
             off = np.stack(runs["digit_outputs"]) * weights[:, :1] - spec.task.digits
             curves = zip(runs["curve_step"], runs["curve_validation"], strict=True)
             found = [next((step for step, error in zip(*curve, strict=True) if error < 5), None) for curve in curves]
-            cells = by_length(STORE, [spec], len(runs), as_released=True)
+            cells = by_length(STORE, [spec], len(runs), "released")
             ratios = {at: cells[spec.id, at].test / cells[spec.id, at].threshold for at in spec.task.test_lengths}
             about = {"state": weights[:, 1], "below 5": found, "least": runs["best_validation"], "off": off.mean(1)}
             print(f"{spec.model.label}: weight of the state, first validation error below 5, lowest validation error,")
@@ -280,11 +280,11 @@ def references_left_out() -> None:
             reference = known.get(problem(next(iter(specs.values())).json()))
             if reference is None:
                 continue
-            runs = by_length(STORE, [*specs.values()], len(reference.seeds), as_released=True)
+            runs = by_length(STORE, [*specs.values()], len(reference.seeds), "released")
             made = {key: spec for key, spec in specs.items() if (spec.id, 1) in runs}
             limits = {
-                f"{reference.used(as_released=True)}, 8 degrees of freedom": reference.thresholds(as_released=True),
-                f"{reference.used(as_released=False)}": reference.thresholds(as_released=False),
+                f"{reference.used('released')}, 8 degrees of freedom": reference.thresholds("released"),
+                f"{reference.used('corrected')}": reference.thresholds("corrected"),
                 f"{reference.seeds}": dict(zip(reference.lengths, map(upper_mean, reference.errors.T), strict=True)),
             }
             for who, limit in limits.items():
@@ -304,7 +304,7 @@ def printed_thresholds(draws: int = 4000) -> None:
     runs = {}
     for experiment in (EXPERIMENTS[name] for name in SEQUENCES["mul"]):
         specs = {spec.model.name: spec for spec in experiment.specs if spec.model.name not in ("LSTM", "NALU")}
-        cells = by_length(STORE, specs.values(), experiment.seeds, as_released=True)
+        cells = by_length(STORE, specs.values(), experiment.seeds, "released")
         for point in experiment.published.table.itertuples():
             if point.model in specs and (key := (specs[point.model].id, point.at)) in cells:
                 runs[key] = (cells[key], point.k)

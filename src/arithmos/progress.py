@@ -1,6 +1,5 @@
 """Progress of a campaign on stderr: a live bar in a terminal, a line now and then elsewhere."""
 
-import math
 import time
 from typing import Self
 
@@ -10,6 +9,7 @@ from rich.progress import Progress as RichProgress
 
 from ._text import printable
 from .engines import Run
+from .judging.runs import is_solved
 
 EVERY_S = 10.0
 
@@ -74,9 +74,9 @@ class Watch(Barred):
     def finished(self, run: Run) -> None:
         """Add a finished run."""
         self._finished += 1
-        limit = next(iter(run.thresholds.values()), math.nan)
-        self._open += math.isnan(limit)
-        self._solved += run.best_test < limit
+        verdict = is_solved(run)
+        self._open += verdict is None
+        self._solved += bool(verdict)
         self._show()
 
     def spared(self) -> None:

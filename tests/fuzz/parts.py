@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from tests.factories import make_run, make_runs, make_spec, make_state
 
 from arithmos.cli import main
+from arithmos.judging.thin import thin
 from arithmos.papers import EXPERIMENTS
 from arithmos.report import summarize, verdicts
 from arithmos.report.page.provenance import made, others
@@ -95,7 +96,7 @@ USES: list[Callable[[Store], object]] = [
     command("store", "check"),
     command("judges", EXPERIMENT.name),
     command("show", EXPERIMENT.specs[0].id, "8", "--formula"),
-    lambda store: store.thin(f"{store.path}-thinned"),
+    lambda store: thin(store, f"{store.path}-thinned"),
     Store.curves,
 ]
 """What a store is used for."""

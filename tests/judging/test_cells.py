@@ -59,4 +59,4 @@ def test_a_solved_run_that_does_not_say_when(store):
     store.append([make_run(ONE, 0), make_run(ONE, 2, solved_at_released=-1)])
     [(_, _, cell), _] = judged(store, [FEW]).of(FEW)
     assert (cell.k, cell.solved_at.size) == (2, 1)
-    assert not cell.solved_at_mean_released.is_empty
+    assert not cell.solved_at_mean.is_empty

@@ -28,33 +28,33 @@ def bound(errors, freedom):
 
 def test_thresholds_of_the_product_as_released():
     runs = reference()
-    assert runs.used(as_released=True) == (0, 2, 4, 5, 6, 7, 9)
+    assert runs.used("released") == (0, 2, 4, 5, 6, 7, 9)
     expected = bound(runs.errors[[0, 2, 4, 5, 6, 7, 9]], 8)
-    assert runs.thresholds(as_released=True) == pytest.approx({1: expected[0], 2: expected[1]})
+    assert runs.thresholds("released") == pytest.approx({1: expected[0], 2: expected[1]})
 
 
 def test_thresholds_of_the_sum_as_released():
     runs = reference("add")
-    assert runs.used(as_released=True) == (1, 2, 3, 4, 5, 6, 7, 8, 9)
-    assert list(runs.thresholds(as_released=True).values()) == pytest.approx(bound(runs.errors[1:], 8))
+    assert runs.used("released") == (1, 2, 3, 4, 5, 6, 7, 8, 9)
+    assert list(runs.thresholds("released").values()) == pytest.approx(bound(runs.errors[1:], 8))
 
 
 @pytest.mark.parametrize("operation", ["mul", "add"])
 def test_corrected_thresholds_are_of_all_seeds(operation):
     runs = reference(operation)
-    assert runs.used(as_released=False) == tuple(range(10))
-    assert list(runs.thresholds(as_released=False).values()) == pytest.approx(bound(runs.errors, 9))
+    assert runs.used("corrected") == tuple(range(10))
+    assert list(runs.thresholds("corrected").values()) == pytest.approx(bound(runs.errors, 9))
 
 
 def test_runs_that_did_not_solve_it_are_left_out():
     validation = np.array([1.0, 1.2, 0.9, 2.8, 1.1, 1.0, np.nan, 1.0, 40.0, 1.0])
     runs = reference(validation=validation)
     assert runs.unsolved == (3, 6, 8)
-    assert runs.used(as_released=True) == (0, 2, 4, 5, 7, 9)
-    assert runs.used(as_released=False) == (0, 1, 2, 4, 5, 7, 9)
+    assert runs.used("released") == (0, 2, 4, 5, 7, 9)
+    assert runs.used("corrected") == (0, 1, 2, 4, 5, 7, 9)
     expected = bound(runs.errors[[0, 1, 2, 4, 5, 7, 9]], 6)
-    assert list(runs.thresholds(as_released=False).values()) == pytest.approx(expected)
-    assert runs.note(as_released=True) == (
+    assert list(runs.thresholds("corrected").values()) == pytest.approx(expected)
+    assert runs.note("released") == (
         "Thresholds of products are made of 6 of 10 reference runs, seeds 0, 2, 4, 5, 7, 9. "
         "Of all of them seeds 3, 6, 8 did not solve it."
     )
@@ -65,12 +65,12 @@ def test_a_run_with_an_infinite_error_did_not_solve_it():
     errors[2, 1] = np.inf
     runs = reference(errors=errors)
     assert runs.unsolved == (2,)
-    assert runs.thresholds(as_released=True) == runs.thresholds(as_released=False) == {1: 1.0, 2: 1.0}
+    assert runs.thresholds("released") == runs.thresholds("corrected") == {1: 1.0, 2: 1.0}
 
 
 def test_fewer_than_two_runs_give_no_threshold():
-    assert np.isnan(list(reference(seeds=[0]).thresholds(as_released=False).values())).all()
-    assert np.isnan(list(reference(seeds=[1, 3]).thresholds(as_released=True).values())).all()
+    assert np.isnan(list(reference(seeds=[0]).thresholds("corrected").values())).all()
+    assert np.isnan(list(reference(seeds=[1, 3]).thresholds("released").values())).all()
 
 
 def test_references_of_a_store(tmp_path):

@@ -10,6 +10,7 @@ from arithmos.engines.contract import NEVER
 from arithmos.judging.cells import judged
 from arithmos.judging.references import references
 from arithmos.judging.sequences import by_length
+from arithmos.judging.thin import thin
 from arithmos.papers import EXPERIMENTS
 from arithmos.report import claims, render, summarize, verdicts
 from arithmos.store import Store
@@ -58,25 +59,25 @@ def test_a_run_is_solved_at_each_length_by_itself(referenced):
 
 def test_solved_at_is_the_first_record_below_the_threshold(referenced):
     spec = REFERENCE.specs[0]
-    limit = by_length(referenced, [spec], 10, as_released=True)[spec.id, 2].threshold
+    limit = by_length(referenced, [spec], 10, "released")[spec.id, 2].threshold
     run = make_digits_run(NMU, 0)
     low = lengths_of(run)
     low[:, 1] = 2 * limit
     low[7:9, 1] = 0.5 * limit  # below for a while; the best record is above
     referenced.append([dataclasses.replace(run, extra=run.extra | {"curve_lengths": low.ravel()})])
-    [solved_at] = by_length(referenced, [NMU], 10, as_released=True)[NMU.id, 2].solved_at
+    [solved_at] = by_length(referenced, [NMU], 10, "released")[NMU.id, 2].solved_at
     assert solved_at == 7 * 5 * 388
-    assert by_length(referenced, [NMU], 10, as_released=True)[NMU.id, 2].test[0] == np.float32(2 * limit)
-    assert by_length(referenced, [NAU, NMU], 0, as_released=True) == {}
+    assert by_length(referenced, [NMU], 10, "released")[NMU.id, 2].test[0] == np.float32(2 * limit)
+    assert by_length(referenced, [NAU, NMU], 0, "released") == {}
 
 
 def test_both_criteria(referenced):
     referenced.append(make_digits_run(NMU, seed) for seed in range(3))
     [runs] = [one for one in references(referenced).values() if one.operation == "mul"]
-    for criterion, as_released in (("released", True), ("corrected", False)):
+    for criterion in ("released", "corrected"):
         cell = cells_of(referenced, PRODUCT, criterion)[NMU.id, 20.0]
-        assert cell.threshold == runs.thresholds(as_released=as_released)[20]
-        assert cell.note == runs.note(as_released=as_released)
+        assert cell.threshold == runs.thresholds(criterion)[20]
+        assert cell.note == runs.note(criterion)
 
 
 def test_a_table_is_about_the_length_of_the_training(referenced):
@@ -97,7 +98,7 @@ def test_a_cell_is_made_by_one_engine(referenced):
 def test_nan_is_not_solved(referenced):
     run = make_digits_run(NMU, 0)
     referenced.append([times(run, *[math.nan] * 20)])
-    one = by_length(referenced, [NMU], 10, as_released=True)[NMU.id, 3]
+    one = by_length(referenced, [NMU], 10, "released")[NMU.id, 3]
     assert one.solved_at.tolist() == [NEVER]
     assert cells_of(referenced, PRODUCT)[NMU.id, 3.0].k == 0
 
@@ -171,11 +172,11 @@ def test_another_way_to_multiply(referenced):
 def test_cells_of_more_weights_have_none_that_is_intended(referenced):
     lstm = next(spec for spec in PRODUCT.specs if spec.model.name == "LSTM")
     referenced.append([make_digits_run(lstm)])
-    assert np.isnan(by_length(referenced, [lstm], 10, as_released=True)[lstm.id, 2].intended).all()
+    assert np.isnan(by_length(referenced, [lstm], 10, "released")[lstm.id, 2].intended).all()
 
 
 def test_a_thinned_store_has_the_same_verdicts(referenced, tmp_path):
     referenced.append(make_digits_run(NMU, seed) for seed in range(10))
-    referenced.thin(tmp_path / "small", keep=0)
+    thin(referenced, tmp_path / "small", keep=0)
     whole, small = (verdicts(store, [PRODUCT]) for store in (referenced, Store(tmp_path / "small")))
     pd.testing.assert_frame_equal(small, whole)

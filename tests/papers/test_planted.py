@@ -51,7 +51,7 @@ def agreeing(cells, published, recounted):
             for measure in COMPARISONS:
                 if not np.isnan(own.get(measure, np.nan)):
                     row = next(rows)
-                    key = (spec.id, experiment.seeds, at)
+                    key = (spec.id, experiment.seeds, at, "released")
                     numbers.append(Number(key, cell, own, experiment, spec.iterations, row))
                     assert (row["experiment"], row["measure"]) == (experiment.name, measure)
     return [number for number in numbers if number.row["verdict"] == "agrees"]

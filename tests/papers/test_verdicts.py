@@ -52,7 +52,7 @@ def judge():
         found = {}
         for spec, at in experiment.places():
             if (made := cell(experiment.printed(spec, at))) is not None:
-                found[spec.id, experiment.seeds, at] = made
+                found[spec.id, experiment.seeds, at, "released"] = made
         return verdicts_of(Cells("released", found), [experiment])
 
     return judge

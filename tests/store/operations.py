@@ -14,6 +14,7 @@ from tests.factories import make_run, make_spec, make_state
 from tests.faults import Disk
 
 from arithmos.engines.contract import Run
+from arithmos.judging.thin import thin
 from arithmos.store import Store
 
 SPEC = make_spec()
@@ -92,7 +93,7 @@ def _merge(store: Store) -> None:
 def _thin(store: Store) -> None:
     """Thin a store, and merge what came of it, which has no weights."""
     small = store.path.parent / "small"
-    store.thin(small, keep=0)
+    thin(store, small, keep=0)
     store.merge(small)
 
 

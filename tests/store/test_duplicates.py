@@ -11,6 +11,7 @@ from tests.factories import make_digits_run, make_run, make_runs, make_spec
 
 from arithmos.cli import main
 from arithmos.engines.contract import Curve, Run
+from arithmos.judging.thin import thin
 from arithmos.papers import EXPERIMENTS
 from arithmos.store import COLUMNS, HEAVY, Store, _store
 
@@ -32,7 +33,7 @@ def test_a_thinned_store_merged_back_takes_no_weights_away(store: Store, tmp_pat
     store.append([make_digits_run(EXPERIMENTS["mnist-product"].specs[-1])])
     before = everything(store)
     assert len(before["curve_step"].iloc[0]) > 60  # so that there is something to thin
-    store.thin(tmp_path / "small", keep=1)
+    thin(store, tmp_path / "small", keep=1)
     store.merge(tmp_path / "small")
     assert_equal(everything(store), before)
     store.pack()
@@ -44,7 +45,7 @@ def test_a_thinned_store_merged_back_takes_no_weights_away(store: Store, tmp_pat
 def test_a_full_store_merged_into_a_thinned_one_fills_it(store: Store, tmp_path: Path, attempt: int) -> None:
     small = Store(tmp_path / "small")
     store.append(make_runs(6, make_spec(iterations=100_000)))
-    store.thin(small, keep=0)
+    thin(store, small, keep=0)
     small.merge(store)
     small.pack()
     assert_equal(everything(small), everything(store))
@@ -53,11 +54,11 @@ def test_a_full_store_merged_into_a_thinned_one_fills_it(store: Store, tmp_path:
 def test_thin_with_its_stores_swapped_takes_nothing_away(store: Store, tmp_path: Path) -> None:
     store.append(make_runs(6, make_spec(iterations=100_000)))
     small = Store(tmp_path / "small")
-    store.thin(small, keep=0)
+    thin(store, small, keep=0)
     small.append([make_run(make_spec("add"))])
     before, files = everything(store), set(store.path.iterdir())
-    small.thin(store, keep=0)
-    small.thin(store, keep=0)
+    thin(small, store, keep=0)
+    thin(small, store, keep=0)
     assert files < set(store.path.iterdir())
     after = everything(store)
     assert_equal(after[after["operation"] == "mul"].reset_index(drop=True), before)
@@ -131,7 +132,7 @@ def test_copies_are_no_conflict(store: Store, tmp_path: Path) -> None:
     runs = [*make_runs(2, make_spec(iterations=100_000)), make_run(seed=9, **diverged)]
     for _ in range(2):
         store.append(runs)
-    store.thin(tmp_path / "small")
+    thin(store, tmp_path / "small")
     store.merge(tmp_path / "small")
     assert store.duplicates == 6
     assert store.conflicts() == ()

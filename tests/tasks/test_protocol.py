@@ -17,6 +17,7 @@ from arithmos.engines.cost import Clock
 from arithmos.engines.cpu import CpuEngine
 from arithmos.engines.torch import TorchEngine
 from arithmos.judging.cells import judged
+from arithmos.judging.exact import judged_runs
 from arithmos.papers import Experiment
 from arithmos.papers.files import load, to_toml
 from arithmos.spec import MODELS, Spec
@@ -210,7 +211,7 @@ def test_an_own_task_has_a_plain_form_and_words(spec):
 
 def test_an_own_task_goes_through_engine_store_and_judges(spec, tmp_path):
     store = Store(tmp_path / "runs")
-    store.append([*TorchEngine().run([Job(spec, range(3))])])
+    store.append(judged_runs([*TorchEngine().run([Job(spec, range(3))])]))
     experiment = Experiment(name="own", item="", title="", specs=(spec,), seeds=3)
     [(_, _, cell)] = judged(store, [experiment]).of(experiment)
     assert (cell.engine, cell.n) == ("torch", 3)

@@ -10,7 +10,6 @@ import torch
 from ..engines import ENGINES, Engine, Engines, Job, Refused
 from ..engines.cost import Clock
 from ..papers import EXPERIMENTS, FIGURES, PAPERS, SUFFIX, Experiment, Paper, Surface, load
-from ..papers.madsen2020.digits import own_cell
 from ..spec import Model, Spec, model
 from ..store import Snapshot, Store
 
@@ -68,7 +67,7 @@ def select(
         own = {spec.model.name: spec.model for spec in experiment.specs}
         chosen = None
         if models is not None:
-            named = own_cell if experiment.specs[0].task.sequential else model
+            named = experiment.cell if experiment.specs[0].task.sequential else model
             chosen = [m if isinstance(m, Model) else own.get(m) or named(m) for m in models]
         short = {"seeds": seeds, "iterations": iterations, "epochs": epochs}
         parts.append(experiment.select(models=chosen, operations=operations, **short))

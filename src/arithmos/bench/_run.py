@@ -15,6 +15,7 @@ from typing import Protocol
 from .._platform import STOP_SIGNALS
 from ..engines import Control, Engines, Run
 from ..engines.cost import Clock
+from ..judging.exact import judged_runs
 from ..papers import Experiment
 from ..spec import Model, Spec
 from ..spec.memory import check_curve
@@ -183,7 +184,7 @@ def run(
         works = [work(job.spec, engine.name) * len(job.seeds) for engine, jobs in todo.jobs for job in jobs]
         watch.begin(todo.runs - todo.impossible, stored, sum(works))
         finished = spared = 0
-        with interruptible() as interrupted, store.writer() as writer:
+        with interruptible() as interrupted, store.writer(judge=judged_runs) as writer:
 
             def late() -> bool:
                 return time.monotonic() - begun > budget_s

@@ -125,10 +125,8 @@ of_papers = paper_option(help="Paper to use: its key or the path of its folder [
 with_papers = paper_option(expose_value=False, help="Folder of a paper whose experiments to add.")
 judged_by = click.option(
     "--criterion",
-    type=click.Choice(["released", "corrected"]),
-    default="released",
-    show_default=True,
-    help="Thresholds and estimators: those behind the published numbers, or corrected ones.",
+    metavar="NAME",
+    help="Name of the thresholds that decide which runs are solved [default: the first of the paper's].",
 )
 formatted = click.option("--format", type=Names(formats), default="text", show_default=True, help="Output format.")
 snapped = click.option(

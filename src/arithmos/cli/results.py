@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from ..papers import Experiment, Paper, Surface
 
 
-@click.command(
-    cls=Verb, epilog="arithmos table table-1\narithmos table table-2 --ops mul --criterion corrected --format latex"
-)
+@click.command(cls=Verb, epilog="arithmos table table-1\narithmos table table-2 --ops mul --format latex")
 @click.argument("experiment")
 @with_papers
 @selection
@@ -32,7 +30,9 @@ def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: A
     from ..store import Store
 
     [part] = pick([experiment], **chosen)
-    echo(render(summarize(Store(store), part, criterion=criterion), part, format))
+    with asked():
+        frame = summarize(Store(store), part, criterion=criterion)
+    echo(render(frame, part, format))
 
 
 @click.command(
@@ -46,8 +46,8 @@ def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: A
 @judged_by
 @click.option(
     "--estimator",
-    type=click.Choice(["released", "corrected"]),
-    help="Estimators of means: those behind the published ones, or corrected ones [default: as --criterion].",
+    metavar="NAME",
+    help="Criterion whose estimators of means to use [default: as --criterion].",
 )
 @click.option("-o", "--output", type=path, metavar="FILE", help="File to write [default: NAME.html].")
 @click.option(
@@ -69,8 +69,8 @@ def figure(
 
     item = drawn(name, **chosen)
     file = output or Path(f"{Path(item.name).stem}.html")
-    chart = draw(item, Store(store), criterion=criterion, estimator=estimator)
     with asked():
+        chart = draw(item, Store(store), criterion=criterion, estimator=estimator)
         echo(save(chart, file.with_suffix(f".{format}") if format else file))
 
 
@@ -98,7 +98,8 @@ def verdict(experiments: Sequence[str], papers: "Sequence[Paper]", criterion: An
     from ..report import render_verdicts, verdicts
     from ..store import Store
 
-    frame = verdicts(Store(store), all_or(experiments, papers), criterion=criterion)
+    with asked():
+        frame = verdicts(Store(store), all_or(experiments, papers), criterion=criterion)
     echo(render_verdicts(frame, format, every=bool(experiments)))
 
 
@@ -135,10 +136,12 @@ def judges(experiments: Sequence[str], papers: "Sequence[Paper]", criterion: Any
     from ..report import render_judges
     from ..store import Store
 
-    echo(render_judges(compare(Store(store), all_or(experiments, papers), criterion=criterion), format))
+    with asked():
+        frame = compare(Store(store), all_or(experiments, papers), criterion=criterion)
+    echo(render_judges(frame, format))
 
 
-@click.command(cls=Verb, epilog="arithmos report\narithmos report --store results -o report.html --criterion corrected")
+@click.command(cls=Verb, epilog="arithmos report\narithmos report --store results -o report.html")
 @click.option(
     "-o",
     "--output",
@@ -164,5 +167,7 @@ def report(ctx: click.Context, /, output: Path, papers: "Sequence[Paper]", crite
     from ..store import Store
 
     chosen = papers if ctx.get_parameter_source("papers") is not ParameterSource.DEFAULT else None
-    for file in write(output, Store(store), papers=chosen, criterion=criterion):
+    with asked():
+        files = write(output, Store(store), papers=chosen, criterion=criterion)
+    for file in files:
         echo(file)

@@ -86,10 +86,11 @@ def thin(into: Path, keep: int, store: Path) -> None:
     The copy has every run with the numbers that its verdicts need, and the weights and thinned curves of a few runs of
     each spec. The original store is not changed.
     """
+    from ..judging.thin import thin as write
     from ..store import Store
 
     with asked():
-        Store(store).thin(into, keep=keep)
+        write(Store(store), into, keep=keep)
     echo(size_of(into))
 
 

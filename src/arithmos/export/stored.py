@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.stored import Described, described
 from ..formula import Expression
 from ..formula.expression import SNAP, express
 from ..formula.network import of_weights
 from ..formula.recovered import sample_rows
-from ..formula.stored import Described, described, judge
+from ..formula.stored import judge
 from ..spec.stored import sequential
 from ..store import Store
 from .rebuild import rebuild

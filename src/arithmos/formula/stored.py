@@ -1,67 +1,13 @@
 """Exact judgement of stored runs, from the canonical JSON of their specs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.contract import layout
-from ..spec import Layer, Spec
-from ..spec.stored import networks
-from ..tasks import Task, Uniform
+from ..engines.stored import described
+from ..spec import Spec
 from .recovered import recovered_runs
-
-
-@dataclass(frozen=True)
-class Described:
-    """Networks of a spec.
-
-    Args:
-        layers: layers from input to output.
-        sizes: width of the input, between the layers, and of the output.
-        task: their task; None if the spec does not hold it in full, such as a user's data.
-    """
-
-    layers: tuple[Layer, ...]
-    sizes: tuple[int, ...]
-    task: Task | None
-
-    @property
-    def draws(self) -> Uniform | None:
-        """The inputs of the task if it is an operation on uniform ones: the exact judge knows no others."""
-        draws = None if self.task is None else self.task.draws(0)
-        return draws if isinstance(draws, Uniform) else None
-
-    @property
-    def arrays(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Names and shapes of the effective weights, in order; empty if a layer has no `parts`."""
-        found = []
-        for number, (layer, size) in enumerate(zip(self.layers, pairwise(self.sizes), strict=True), 1):
-            if layer.parts is None:
-                return []
-            found += [(f"layer {number}, {layer.name}, {name}", shape) for name, shape in layout(layer.parts, *size)]
-        return found
-
-    @property
-    def length(self) -> int:
-        """Number of effective weights; 0 if a layer has no `parts`."""
-        return sum(prod(shape) for _, shape in self.arrays)
-
-
-def described(spec: Spec | str) -> Described:
-    """Read the networks of a spec, or of its canonical JSON.
-
-    Raises:
-        ValueError: the JSON names a layer, or a version of one, that this version of arithmos does not have, or is not
-        that
-            of a spec.
-    """
-    if isinstance(spec, Spec):
-        return Described(spec.model.layers, spec.sizes, spec.task)
-    return Described(*networks(spec))
 
 
 def judge(spec: Spec | str, seeds: Sequence[int], weights: Sequence[NDArray[np.float32] | None]) -> list[bool | None]:

@@ -1,10 +1,10 @@
 """`judged`: which runs count in a cell, which of them are solved, and the numbers that tables make of them."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,12 @@ from .. import statistics
 from ..spec import Spec
 from ..statistics import Interval
 from ..store import Snapshot, Store
-from ..tasks import DigitSequences
+from .exact import with_verdicts
+from .runs import criterion_of, of_one_engine, solved
 from .sequences import AtLength, Place, by_length
 
-Criterion = Literal["released", "corrected"]
 Floats = NDArray[np.float64]
+Key = tuple[str, int, Place, str]
 
 
 class Asked(Protocol):
@@ -31,6 +32,9 @@ class Asked(Protocol):
 
     @property
     def axis(self) -> str: ...
+
+    @property
+    def criterion(self) -> str: ...
 
     def places(self) -> Iterator[tuple[Spec, Place]]: ...
 
@@ -104,19 +108,17 @@ class Judged:
         return statistics.gamma_mean(self.solved_at)
 
     @cached_property
-    def solved_at_mean_released(self) -> Interval:
-        """Mean of solved-at, by the estimator behind the printed one."""
-        return statistics.gamma_mean_as_released(self.solved_at)
-
-    @cached_property
     def sparsity_mean(self) -> Interval:
         """Mean of the sparsity errors."""
         return statistics.beta_mean(self.sparsity)
 
-    @cached_property
-    def sparsity_mean_released(self) -> Interval:
-        """Mean of the sparsity errors, by the estimator behind the printed one."""
-        return statistics.beta_mean_as_released(self.sparsity)
+    def by(self, estimator: "Estimator") -> Interval:
+        """A number by an estimator of a paper's, which is asked once."""
+        made: dict[Estimator, Interval] = self.__dict__.setdefault("_made", {})
+        return made[estimator] if estimator in made else made.setdefault(estimator, estimator(self))
+
+
+Estimator = Callable[[Judged], Interval]
 
 
 @dataclass(frozen=True)
@@ -124,72 +126,71 @@ class Cells:
     """The runs that count in some experiments.
 
     Args:
-        criterion: what decided which of them are solved.
-        found: by the id of a spec, how many seeds are asked for, and the place on the axis.
+        criterion: name of the thresholds that decided which of them are solved; None for that of each experiment.
+        found: by the id of a spec, how many seeds are asked for, the place on the axis, and the name of the thresholds.
     """
 
-    criterion: Criterion
-    found: Mapping[tuple[str, int, Place], Judged]
+    criterion: str | None
+    found: Mapping[Key, Judged]
 
     def of(self, experiment: Asked) -> Iterator[tuple[Spec, Place, Judged]]:
         """The cells of an experiment in its order: a spec each, its place, and its runs."""
         for spec, at in experiment.places():
-            yield spec, at, self.found.get((spec.id, experiment.seeds, at), Judged())
+            yield spec, at, self.found.get((spec.id, experiment.seeds, at, self.criterion_of(experiment)), Judged())
+
+    def criterion_of(self, experiment: Asked) -> str:
+        """The name of the thresholds by which the runs of an experiment are judged."""
+        return criterion_of(experiment, self.criterion)
 
 
-def measured(criterion: Criterion) -> list[str]:
-    """Return the columns of a store that judging needs."""
-    return ["thresholds", "solved_at", "best_test", "best_sparsity", "best_gate", "ended_early", "exact"]
+MEASURED = ["thresholds", "solved_at", "best_test", "best_sparsity", "best_gate", "ended_early", "exact"]
+"""Columns of a store that judging needs."""
 
 
-def judged(store: Store | Snapshot, experiments: Iterable[Asked], criterion: Criterion = "released") -> Cells:
-    """The runs that count in some experiments: of their seeds, and of one engine a cell.
+def judged(store: Store | Snapshot, experiments: Iterable[Asked], criterion: str | None = None) -> Cells:
+    """The runs that count in some experiments: of their seeds, and of one engine per cell.
 
     A run is solved when its test error at the best record is below the threshold. A cell is made by one engine, the
-    one with most of the experiment's seeds. Runs on sequences of digits are judged at every length on the axis, or, in
-    a table, at that of their training; without reference runs none of them counts.
+    one with most of the experiment's seeds. Runs on sequences are judged at every length on the axis, or, in a table,
+    at that of their training; without reference runs none of them counts.
 
     Args:
         store: where the runs are.
         experiments: what they are of.
-        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+        criterion: name of the thresholds; by default that of each experiment, or the first of its tasks.
+
+    Raises:
+        ValueError: an experiment has no thresholds of that name.
     """
-    if criterion not in ("released", "corrected"):
-        raise ValueError(f"criterion must be 'released' or 'corrected', got {criterion!r}")
-    everything = [(spec, experiment.seeds, at) for experiment in experiments for spec, at in experiment.places()]
-    asked = {(spec.id, seeds, at) for spec, seeds, at in everything if not isinstance(spec.task, DigitSequences)}
-    stored = store.snapshot(measured(criterion))
-    runs = stored.load(specs={spec_id for spec_id, _, _ in asked}, columns=measured(criterion))
-    names = [f"threshold_{criterion}", f"solved_at_{criterion}", *measured(criterion)[2:]]
-    runs = runs.reindex(columns=[*runs.columns.union(names)])
-    seed, values = runs["seed"].to_numpy(), [runs[name].to_numpy(np.float64) for name in names]
-    made: dict[str, dict[str, NDArray[np.intp]]] = {}
-    for (name, engine), part in runs.groupby(["spec_id", "engine"], sort=True):
-        made.setdefault(str(name), {})[str(engine)] = part.index.to_numpy()
-    cells: dict[tuple[str, int], Judged] = {}
-    for spec_id, seeds in {(spec_id, seeds) for spec_id, seeds, _ in asked}:
-        counted = [(engine, rows[seed[rows] < seeds]) for engine, rows in made.get(spec_id, {}).items()]
-        engine, rows = max(counted, key=lambda made: len(made[1]), default=("", np.empty(0, np.intp)))
-        if len(rows):
-            cells[spec_id, seeds] = _cell(engine, *(column[rows] for column in values))
-    found = {key: cells[key[:2]] for key in asked if key[:2] in cells}
-    return Cells(criterion, found | _sequences(stored, everything, as_released=criterion == "released"))
+    asked: dict[Key, Spec] = {}
+    for experiment in experiments:
+        name = criterion_of(experiment, criterion)
+        asked |= {(spec.id, experiment.seeds, at, name): spec for spec, at in experiment.places()}
+    stored = store.snapshot(MEASURED)
+    single = {key for key, spec in asked.items() if not spec.task.references()}
+    runs = with_verdicts(stored, stored.load(specs={key[0] for key in single}, columns=MEASURED))
+    cells: dict[tuple[str, int, str], Judged] = {}
+    for seeds, name in {(seeds, name) for _, seeds, _, name in single}:
+        wanted = {key[0] for key in single if (key[1], key[3]) == (seeds, name)}
+        columns = [f"threshold_{name}", f"solved_at_{name}", *MEASURED[2:]]
+        counted = of_one_engine(runs[runs["spec_id"].isin(wanted)], seeds)
+        values = counted.reindex(columns=columns).to_numpy(np.float64, na_value=np.nan)
+        for spec_id, rows in counted.reset_index().groupby("spec_id").indices.items():
+            cells[str(spec_id), seeds, name] = _cell(counted["engine"].iloc[rows[0]], *values[rows].T)
+    found = {key: cells[one] for key in single if (one := (key[0], key[1], key[3])) in cells}
+    return Cells(criterion, found | _sequences(stored, {key: spec for key, spec in asked.items() if key not in single}))
 
 
-def _sequences(
-    store: Snapshot, everything: Iterable[tuple[Spec, int, Place]], *, as_released: bool
-) -> dict[tuple[str, int, Place], Judged]:
-    """Those of the runs that are on sequences of digits."""
-    asked: dict[int, list[tuple[Spec, Place, float]]] = {}
-    for spec, seeds, at in everything:
-        if isinstance(spec.task, DigitSequences):
-            asked.setdefault(seeds, []).append((spec, at, spec.task.length if isinstance(at, str) else at))
-    found: dict[tuple[str, int, Place], Judged] = {}
-    for seeds, cells in asked.items():
-        runs = by_length(store, {spec.id: spec for spec, _, _ in cells}.values(), seeds, as_released=as_released)
-        for spec, at, length in cells:
+def _sequences(store: Snapshot, asked: Mapping[Key, Spec]) -> dict[Key, Judged]:
+    """The cells of runs on sequences."""
+    found: dict[Key, Judged] = {}
+    for seeds, name in {(seeds, name) for _, seeds, _, name in asked}:
+        cells = {key: spec for key, spec in asked.items() if (key[1], key[3]) == (seeds, name)}
+        runs = by_length(store, {spec.id: spec for spec in cells.values()}.values(), seeds, name)
+        for key, spec in cells.items():
+            length = spec.task.length if isinstance(key[2], str) else key[2]
             if one := runs.get((spec.id, length)):
-                found[spec.id, seeds, at] = _at_length(one)
+                found[key] = _at_length(one)
     return found
 
 
@@ -198,13 +199,13 @@ def _at_length(runs: AtLength) -> Judged:
         return Judged(note=runs.note)
     limit = np.full(runs.test.size, runs.threshold)
     values = (limit, runs.solved_at, runs.test, runs.sparsity, runs.gate, runs.ended_early, limit * math.nan)
-    solved = runs.test < runs.threshold
+    below = solved(runs.test, runs.threshold)
     return replace(
         _cell(runs.engine, *values),
         threshold=runs.threshold,
         note=runs.note,
-        rises=runs.rises[solved],
-        intended=runs.intended[solved],
+        rises=runs.rises[below],
+        intended=runs.intended[below],
     )
 
 
@@ -218,20 +219,20 @@ def _cell(
     ended_early: Floats,
     exact: Floats,
 ) -> Judged:
-    solved = test < limit
+    below = solved(test, limit)
     return Judged(
         engine=engine,
-        n=solved.size,
-        k=int(solved.sum()),
+        n=below.size,
+        k=int(below.sum()),
         ended_early=int(ended_early.sum()),
-        solved_at=solved_at[solved & (solved_at >= 0)],
-        sparsity=_finite(sparsity[solved]),  # a user's unit may have none
-        gate_solved=_finite(gate[solved]),
-        gate_unsolved=_finite(gate[~solved]),
+        solved_at=solved_at[below & (solved_at >= 0)],
+        sparsity=_finite(sparsity[below]),  # a user's unit may have none
+        gate_solved=_finite(gate[below]),
+        gate_unsolved=_finite(gate[~below]),
         seen=_finite(exact).size,  # NaN if not judged
-        seen_solved=_finite(exact[solved]).size,
+        seen_solved=_finite(exact[below]).size,
         exact=int((exact == 1).sum()),
-        exact_solved=int((exact[solved] == 1).sum()),
+        exact_solved=int((exact[below] == 1).sum()),
         exact_sparsity=_finite(sparsity[exact == 1]),
     )
 

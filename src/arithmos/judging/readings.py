@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 
 from ..store import Snapshot, Store
-from ..tasks import DigitSequences
 from .cells import Asked
+from .runs import of_one_engine
 
 SIDES = {True: "with R_z", False: "without R_z"}
 
 
 def reads(experiment: Asked) -> bool:
     """Whether an experiment is about what networks make of digits, and not about how long their sequences are."""
-    return not experiment.axis and all(isinstance(spec.task, DigitSequences) for spec in experiment.specs)
+    return not experiment.axis and all(spec.task.sequential for spec in experiment.specs)
 
 
 def readings(store: Store | Snapshot, experiment: Asked) -> pd.DataFrame:
@@ -26,21 +26,21 @@ def readings(store: Store | Snapshot, experiment: Asked) -> pd.DataFrame:
         store: where the runs are.
         experiment: what they are of, its cells with one weight for the image and one for the state.
     """
-    stored = store.load(specs=experiment.specs, columns=["digits", "extra", "best_weights"])
-    stored = stored.reindex(columns=[*stored, *{"digit_outputs"} - {*stored}])
+    stored = of_one_engine(
+        store.load(specs=experiment.specs, columns=["digits", "extra", "best_weights"]), experiment.seeds
+    )
     rows = []
     for spec in experiment.specs:
         about = {"unit": spec.model.layers[0].label, "label": SIDES[spec.model.inputs.strength > 0]}
         runs = stored[stored["spec_id"] == spec.id]
-        engine = runs["engine"].value_counts().idxmax() if len(runs) else ""
-        runs = runs[(runs["engine"] == engine) & runs["seed"].between(0, experiment.seeds - 1)]
-        for seed, digits, outputs, weights in zip(
-            runs["seed"], runs["digits"], runs["digit_outputs"], runs["best_weights"], strict=True
-        ):
-            numbers = [("digit", f"{digit}", value) for digit, value in zip(digits, outputs, strict=True)]
-            numbers += [("weight", name, value) for name, value in zip(("image", "state"), weights, strict=True)]
+        for run in runs.to_dict("records"):
+            pairs = zip(run["digits"], run["digit_outputs"], strict=True)
+            numbers = [("digit", f"{digit}", value) for digit, value in pairs]
+            numbers += [
+                ("weight", at, value) for at, value in zip(("image", "state"), run["best_weights"], strict=True)
+            ]
             rows += [
-                {**about, "seed": seed, "kind": kind, "at": at, "value": float(value)}
+                {**about, "seed": run["seed"], "kind": kind, "at": at, "value": float(value)}
                 for kind, at, value in numbers
                 if np.isfinite(value)
             ]

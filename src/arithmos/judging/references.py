@@ -5,11 +5,11 @@ r"""Thresholds for sequences of digits, one a test length, from reference runs w
 over the test errors m of S reference runs, each at the record of its lowest validation error. It is a bound of the
 *mean* error of the reference, so one that is as good as the reference need not be below it.
 
-As released, t has 8 degrees of freedom whatever S is, and some seeds are left out: of the product 1, 3 and 8, which
-"did not solve it", and of the sum 0. Corrected, there are S − 1 degrees of freedom and every seed counts. Of our own
-runs those that did not solve it never do: one that has learned nothing makes a threshold that nearly all are below.
+Which seeds count and how many degrees of freedom t has is said by the task, under the name of the threshold. Runs that
+did not solve it never count: one that has learned nothing makes a threshold that nearly all are below.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,15 +21,12 @@ from numpy.typing import NDArray
 from .. import statistics
 from ..engines.contract import NEVER
 from ..spec.stored import problem
-from ..store import KEY, Snapshot, Store
+from ..store import KEY, PREFIXES, Snapshot, Store
+from ..tasks import ReferenceRule
+from ..tasks.threshold import reference_rules
+from .runs import first_below, of_one_engine, solved
 
 Floats = NDArray[np.float64]
-
-RELEASED = {"mul": (0, 2, 4, 5, 6, 7, 9), "add": (1, 2, 3, 4, 5, 6, 7, 8, 9)}
-"""Seeds of the published reference runs that count."""
-
-FREEDOM = 8
-"""Degrees of freedom of t in the published thresholds."""
 
 UNSOLVED = 3.0
 """A reference run did not solve it if its validation error is more than so many times that of the best of them."""
@@ -62,20 +59,23 @@ class Reference:
         solved = np.isfinite(self.errors).all(axis=1) & (self.validation <= UNSOLVED * np.nanmin(self.validation))
         return tuple(seed for seed, found in zip(self.seeds, solved, strict=True) if not found)
 
-    def used(self, *, as_released: bool) -> tuple[int, ...]:
-        """Seeds of the runs that the thresholds are made of."""
-        counted = RELEASED[self.operation] if as_released else self.seeds
-        return tuple(seed for seed in self.seeds if seed in counted and seed not in self.unsolved)
+    def used(self, criterion: str) -> tuple[int, ...]:
+        """Return the seeds of the runs that the thresholds of a name are made of."""
+        counted = self._rule(criterion).seeds
+        return tuple(seed for seed in self.seeds if seed not in self.unsolved and (counted is None or seed in counted))
 
-    def thresholds(self, *, as_released: bool) -> dict[int, float]:
-        """The test error of each length below which a run is solved; NaN where there are fewer than two runs."""
-        errors = self.errors[np.isin(self.seeds, self.used(as_released=as_released))]
-        limits = [statistics.upper_mean(column, freedom=FREEDOM if as_released else None) for column in errors.T]
+    def thresholds(self, criterion: str) -> dict[int, float]:
+        """Return the test error of each length below which a run is solved; NaN where there are fewer than two runs."""
+        errors = self.errors[np.isin(self.seeds, self.used(criterion))]
+        limits = [statistics.upper_mean(column, freedom=self._rule(criterion).freedom) for column in errors.T]
         return dict(zip(self.lengths, limits, strict=True))
 
-    def note(self, *, as_released: bool) -> str:
-        """What the thresholds rest on, in a line."""
-        used = self.used(as_released=as_released)
+    def _rule(self, criterion: str) -> ReferenceRule:
+        return reference_rules(self.operation)[criterion]
+
+    def note(self, criterion: str) -> str:
+        """Return what the thresholds rest on, in a line."""
+        used = self.used(criterion)
         failed = f" Of all of them {_listed(self.unsolved)} did not solve it." if self.unsolved else ""
         what = {"mul": "products", "add": "sums"}[self.operation]
         made = f"made of {len(used)} of {len(self.seeds)} reference runs, {_listed(used)}."
@@ -92,12 +92,12 @@ def references(store: Store | Snapshot) -> dict[str, Reference]:
     specs = store.described(["layers", "length"])
     ids = specs.loc[specs["layers"].isin(CELLS) & specs["length"].notna(), "spec_id"]
     columns = ["spec", "operation", "test_lengths", "best_validation", "best_step", "curve_step", "extra"]
-    runs = store.load(specs=ids, columns=columns) if len(ids) else pd.DataFrame(columns=["spec_id", "engine"])
+    runs = of_one_engine(store.load(specs=ids, columns=columns))
     found: dict[str, Reference] = {}
-    for _, part in runs.groupby(["spec_id", "engine"], sort=True):
+    for _, part in runs.groupby("spec_id", sort=True):
         rows = [{str(name): value for name, value in row.items()} for row in part.to_dict("records")]
         name = problem(rows[0]["spec"])
-        if name not in found or len(rows) > len(found[name].seeds):  # of the engine that has most
+        if name not in found or len(rows) > len(found[name].seeds):
             found[name] = Reference(
                 operation=rows[0]["operation"],
                 seeds=tuple(row["seed"] for row in rows),
@@ -108,41 +108,57 @@ def references(store: Store | Snapshot) -> dict[str, Reference]:
     return found
 
 
-def with_thresholds(store: Store | Snapshot, runs: pd.DataFrame) -> pd.DataFrame:
-    """Stored runs, those on sequences of digits judged at the length that they were trained on.
+def judge_runs(store: Store | Snapshot, runs: pd.DataFrame, criterion: str | None = None) -> pd.DataFrame:
+    """Return stored runs with `criterion`, `threshold`, `solved_at` and `solved`.
+
+    Each is judged by the threshold of the name given or, if it has none, by the first that it has. Runs on sequences
+    are judged at the length that they were trained on.
 
     Args:
         store: where the runs are.
-        runs: some of them, with their columns `threshold_released` and so on, as many of these as are wanted.
+        runs: some of them, with the columns `thresholds`, `solved_at` and `best_test`.
+        criterion: name of the threshold.
     """
+    runs = with_thresholds(store, runs)
+    names = sorted(names_of(runs), key=lambda name: name != criterion) or [""]
+    limits, steps = (
+        runs.reindex(columns=[prefix + name for name in names]).to_numpy(np.float64)
+        for prefix in (PREFIXES["thresholds"], PREFIXES["solved_at"])
+    )
+    place = np.arange(len(runs)), (~np.isnan(limits)).argmax(axis=1)
+    return runs.assign(
+        criterion=np.array(names, object)[place[1]],
+        threshold=limits[place],
+        solved_at=np.nan_to_num(steps[place], nan=NEVER).astype(np.int64),
+        solved=solved(runs["best_test"], limits[place]),
+    )
+
+
+def names_of(runs: pd.DataFrame) -> list[str]:
+    """Return the names of the thresholds that some of the runs have."""
+    prefix = PREFIXES["thresholds"]
+    return [name.removeprefix(prefix) for name in map(str, runs) if name.startswith(prefix)]
+
+
+def with_thresholds(store: Store | Snapshot, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return stored runs, those on sequences with thresholds and solved-at steps at the length of their training."""
     store = store.snapshot()
-    for criterion in ("released", "corrected"):
-        absent = {f"threshold_{criterion}": np.nan, f"solved_at_{criterion}": NEVER}
-        runs = runs.assign(**{name: value for name, value in absent.items() if name not in runs})
-    specs = store.described(["length"])
-    ids = specs.loc[specs["length"].notna() & specs["spec_id"].isin(runs["spec_id"].unique()), "spec_id"]
-    if ids.empty:
+    specs = store.described(["spec", "length", "operation"])
+    specs = specs[specs["length"].notna() & specs["spec_id"].isin(runs["spec_id"].unique())]
+    if specs.empty:
         return runs
     known, keys = references(store), [*KEY]
-    sequences = store.load(specs=ids, columns=["spec", "length", "curve_step", "curve_test"]).set_index(keys)
+    curves = store.load(specs=specs["spec_id"], columns=["curve_step", "curve_test"]).set_index(keys)
     runs = runs.set_index(keys)
-    sequences = sequences[sequences.index.isin(runs.index)]
-    for spec, part in sequences.groupby("spec"):
-        if (reference := known.get(problem(str(spec)))) is None:
-            continue
-        for criterion in ("released", "corrected"):
-            limit = reference.thresholds(as_released=criterion == "released")[int(part["length"].iloc[0])]
+    curves = curves[curves.index.isin(runs.index)]
+    for spec_id, spec, length, operation in specs[["spec_id", "spec", "length", "operation"]].itertuples(index=False):
+        reference, part = known.get(problem(spec)), curves[curves.index.get_level_values("spec_id") == spec_id]
+        for name in reference_rules(operation):
+            limit = math.nan if reference is None else reference.thresholds(name)[int(length)]
             below = [first_below(*record, limit) for record in zip(part["curve_step"], part["curve_test"], strict=True)]
-            measured = pd.DataFrame({f"threshold_{criterion}": limit, f"solved_at_{criterion}": below}, part.index)
-            for name in measured:
-                runs.loc[part.index, name] = measured[name]
+            runs.loc[part.index, PREFIXES["thresholds"] + name] = limit
+            runs.loc[part.index, PREFIXES["solved_at"] + name] = below
     return runs.reset_index()
-
-
-def first_below(step: NDArray[np.int64], errors: Floats, limit: float) -> int:
-    """The step of the first record whose error is below a limit, or `NEVER`."""
-    below = np.flatnonzero(np.asarray(errors) < limit)
-    return int(step[below[0]]) if below.size else NEVER
 
 
 def length_errors(row: Mapping[str, Any]) -> Floats:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ..spec import Spec
 from ..spec.stored import problem
 from ..store import Snapshot
-from ..tasks import DigitSequences
-from .references import Floats, Reference, best_errors, first_below, length_errors, references
+from .references import Floats, Reference, best_errors, length_errors, references
+from .runs import first_below, of_one_engine
 
 Place = float | str
 """A place on the axis of a figure: a number, or a category; empty in a table."""
@@ -47,30 +47,25 @@ class AtLength:
     intended: Floats
 
 
-def by_length(
-    store: Snapshot, specs: Iterable[Spec], seeds: int, *, as_released: bool
-) -> dict[tuple[str, Place], AtLength]:
+def by_length(store: Snapshot, specs: Iterable[Spec], seeds: int, criterion: str) -> dict[tuple[str, Place], AtLength]:
     """The runs of some specs, by spec id and length of test sequences; only those of the engine that has most.
 
     Args:
         store: where the runs are.
         specs: what they are of; those of other tasks are passed over.
         seeds: how many seeds count, 0 … seeds - 1.
-        as_released: whether thresholds are made as the published ones were.
+        criterion: name of the thresholds.
     """
-    tasks = {spec.id: (spec, spec.task) for spec in specs if isinstance(spec.task, DigitSequences)}
+    tasks = {spec.id: (spec, spec.task) for spec in specs if spec.task.references()}
     if not tasks:
         return {}
     runs = store.load(specs=tasks, columns=[*_COLUMNS, "best_weights"])
-    runs = runs[runs["seed"].between(0, seeds - 1)]
     known = references(store)
     found: dict[tuple[str, Place], AtLength] = {}
-    for (spec_id, engine), part in runs.groupby(["spec_id", "engine"], sort=True):
+    for (spec_id, engine), part in of_one_engine(runs, seeds).groupby(["spec_id", "engine"]):
         spec, task = tasks[str(spec_id)]
-        if (other := found.get((spec.id, task.length))) and other.test.size >= len(part):
-            continue
         reference = known.get(problem(spec.json()))
-        limits = {} if reference is None else reference.thresholds(as_released=as_released)
+        limits = {} if reference is None else reference.thresholds(criterion)
         rows = [{str(name): value for name, value in row.items()} for row in part.to_dict("records")]
         errors, best = [length_errors(row) for row in rows], np.array([best_errors(row) for row in rows])
         rises = np.array([_rise(*(row[name] for name in _READ)) for row in rows])
@@ -80,7 +75,7 @@ def by_length(
             found[spec.id, length] = AtLength(
                 engine=str(engine),
                 threshold=limit,
-                note=_note(reference, as_released),
+                note=_note(reference, criterion),
                 test=best[:, place],
                 solved_at=np.array([first_below(row["curve_step"], own[:, place], limit) for row, own in pairs], float),
                 sparsity=part["best_sparsity"].to_numpy(np.float64),
@@ -105,7 +100,7 @@ def _intended(weights: Floats) -> float:
     return float((np.rint(weights) == 1).all()) if len(weights) == 2 else math.nan
 
 
-def _note(reference: Reference | None, as_released: bool) -> str:
+def _note(reference: Reference | None, criterion: str) -> str:
     if reference is None:
         return "There are no reference runs, so no run is judged; make them with: arithmos run mnist-reference"
-    return reference.note(as_released=as_released)
+    return reference.note(criterion)

@@ -4,6 +4,7 @@ from .catalogue import CLAIMS as CLAIMS
 from .catalogue import EXPERIMENTS as EXPERIMENTS
 from .catalogue import FIGURES as FIGURES
 from .catalogue import PAPERS as PAPERS
+from .catalogue import criteria_of as criteria_of
 from .comparison import COMPARISONS as COMPARISONS
 from .comparison import Compared as Compared
 from .evidence import Claim as Claim
@@ -14,6 +15,7 @@ from .files import to_toml as to_toml
 from .finding import OWN as OWN
 from .finding import Finding as Finding
 from .finding import read_findings as read_findings
+from .paper import Criterion as Criterion
 from .paper import Paper as Paper
 from .paper import load_paper as load_paper
 from .published import Published as Published

@@ -10,7 +10,7 @@ from .. import _checks
 from . import madsen2020
 from .evidence import Claim
 from .experiment import Experiment
-from .paper import Paper, load_paper
+from .paper import Criterion, Paper, load_paper
 from .surface import Surface
 
 GROUP = "arithmos.papers"
@@ -112,3 +112,8 @@ PAPERS = Papers(madsen2020.paper, *_installed())
 EXPERIMENTS: Records[Experiment] = Records("experiment", lambda paper: paper.experiments)
 FIGURES: Records[Experiment | Surface] = Records("figure", lambda paper: (*paper.experiments, *paper.surfaces))
 CLAIMS: Records[Claim] = Records("claim", lambda paper: paper.claims)
+
+
+def criteria_of(experiment: Experiment) -> Mapping[str, Criterion]:
+    """Return what the paper of an experiment says about its thresholds, by name; nothing for one of the user's."""
+    return PAPERS[experiment.paper].criteria if experiment.paper in PAPERS else {}

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from ..judging.cells import Cells, Criterion, judged
+from ..judging.cells import Cells, judged
 from ..store import Store
 from . import CLAIMS, EXPERIMENTS, Experiment
 from .evidence import Cases, Claim, TooFewRuns, cases_of
@@ -22,13 +22,13 @@ WORDS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 Row = Mapping[str, Any]
 
 
-def claims(store: Store, names: Collection[str] | None = None, *, criterion: Criterion = "released") -> pd.DataFrame:
+def claims(store: Store, names: Collection[str] | None = None, *, criterion: str | None = None) -> pd.DataFrame:
     """Test a paper's claims on stored runs: `claim`, `where`, `text`, `criterion`, `verdict` and `numbers`.
 
     Args:
         store: the store of the runs.
         names: names of the claims; all by default.
-        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+        criterion: name of the thresholds; by default the paper's first.
     """
     chosen = CLAIMS.values() if names is None else [CLAIMS[name] for name in names]
     return claims_of(judged(store, _experiments(chosen), criterion), chosen)

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _checks
 from ..judging.sequences import Place
-from ..spec import Model, Spec
+from ..spec import NO_SCHEDULE, Layer, Model, Spec
 from .published import Published
 
 RECORDS = 200
@@ -34,6 +34,7 @@ class Experiment:
             lengths that each spec is tested on; empty for a table.
         published: its published values, if any.
         paper: key of its paper, which sets it; empty for a user's experiment.
+        criterion: name of the thresholds that decide by default, set by its paper; empty for the first of its tasks.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Experiment:
     axis: str = ""
     published: Published | None = None
     paper: str = ""
+    criterion: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seeds", _checks.whole("seeds", self.seeds, 1, MOST_SEEDS))
@@ -83,6 +85,15 @@ class Experiment:
         """Return the published values of a cell; empty if there are none."""
         key = (spec.model.name, at if self.axis else spec.task.operation)
         return self.published.cells.get(key, {}) if self.published else {}
+
+    def cell(self, unit: str) -> Model:
+        """Return a unit, by its name or `path/to/file.py:Class`, as a model of sequences.
+
+        Its sparsity regularizer is that of the experiment's own cells that have one.
+        """
+        own = [spec.model.schedule for spec in self.specs if spec.model.schedule.strength]
+        layer = Layer(unit)
+        return Model(unit, (layer,), own[0] if own else NO_SCHEDULE, layer.label)
 
     def select(
         self,

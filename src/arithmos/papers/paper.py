@@ -9,11 +9,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import _checks
+from ..judging.cells import Estimator
 from .comparison import COMPARISONS, Comparison
 from .evidence import Claim
 from .experiment import Experiment
 from .finding import Finding
 from .surface import Surface
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """What a paper says about thresholds of a name.
+
+    Args:
+        note: what they are, and which estimators go with them, in a sentence or two.
+        estimators: those of measures that the paper makes in a way of its own, by measure.
+    """
+
+    note: str
+    estimators: Mapping[str, Estimator] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +42,7 @@ class Paper:
         surfaces: its figures without runs.
         claims: its claims about its experiments.
         findings: findings on its numbers.
+        criteria: named thresholds that decide which runs are solved; the first is the default.
         comparisons: how each published measure is compared with ours, by the estimator behind it.
         introduction: first paragraph of its page.
     """
@@ -39,6 +54,7 @@ class Paper:
     surfaces: tuple[Surface, ...] = ()
     claims: tuple[Claim, ...] = ()
     findings: tuple[Finding, ...] = ()
+    criteria: Mapping[str, Criterion] = field(default_factory=dict)
     comparisons: Mapping[str, Comparison] = field(default_factory=lambda: COMPARISONS)
     introduction: str = ""
 
@@ -48,7 +64,8 @@ class Paper:
         if "/" in self.key:
             raise ValueError(f"key must not contain '/', got {self.key!r}")
         for name in ("experiments", "surfaces", "claims"):
-            own = tuple(dataclasses.replace(record, paper=self.key) for record in getattr(self, name))
+            first = {"criterion": next(iter(self.criteria), "")} if name == "experiments" else {}
+            own = tuple(dataclasses.replace(record, paper=self.key, **first) for record in getattr(self, name))
             object.__setattr__(self, name, own)
         names = {experiment.name for experiment in self.experiments}
         spoken_of = [name for claim in self.claims for name in claim.experiments]

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 import pandas as pd
 
 from .. import statistics
-from ..judging.cells import Cells, Criterion, Judged, judged
+from ..judging.cells import Cells, Judged, judged
 from ..store import Store
 from . import EXPERIMENTS, PAPERS, Experiment
 from .comparison import Compared, Printed
@@ -41,7 +41,7 @@ Row = Mapping[str, Any]
 
 
 def verdicts(
-    store: Store, experiments: Iterable[Experiment] | None = None, *, criterion: Criterion = "released"
+    store: Store, experiments: Iterable[Experiment] | None = None, *, criterion: str | None = None
 ) -> pd.DataFrame:
     """Return a verdict on every published number, one row each.
 
@@ -59,8 +59,8 @@ def verdicts(
     Args:
         store: the store of the runs.
         experiments: experiments to judge; all by default.
-        criterion: the thresholds behind the published decisions, or those of the task's own subsets. Estimators are
-            those of the published numbers either way.
+        criterion: name of the thresholds; by default the paper's first. Estimators are those of the published numbers
+            either way.
     """
     chosen = list(EXPERIMENTS.values() if experiments is None else experiments)
     return verdicts_of(judged(store, chosen, criterion), chosen)
@@ -110,7 +110,12 @@ def _rows(cells: Cells, experiment: Experiment) -> Iterator[tuple[dict[str, Any]
         return
     for spec, at, cell in cells.of(experiment):
         names, row = experiment.describe(spec, at), experiment.printed(spec, at)
-        about = {"paper": experiment.paper, "experiment": experiment.name, "at": at, "criterion": cells.criterion}
+        about = {
+            "paper": experiment.paper,
+            "experiment": experiment.name,
+            "at": at,
+            "criterion": cells.criterion_of(experiment),
+        }
         about |= {name: names[name] for name in ("operation", "model", "label")}
         about |= {"n": cell.n, "k": cell.k, "engine": cell.engine}
         for measure, compare in PAPERS[experiment.paper].comparisons.items():

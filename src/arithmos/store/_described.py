@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from .. import _checks
-from ..formula.stored import described
+from ..engines.stored import described
 from ..tasks import KINDS
 
 Columns = dict[str, Any]

@@ -24,7 +24,6 @@ from .. import __version__
 from .._platform import processor
 from ..engines.code import CODE
 from ..engines.contract import NEVER, Run, State
-from ..formula.stored import judge
 from ..spec import Spec
 from ._described import OF_TASKS, flat
 
@@ -126,20 +125,7 @@ def table_of_runs(runs: Sequence[Run], written: datetime) -> pa.Table:
     columns = {key: _describe(spec) for key, spec in specs.items()}
     common = {"version": __version__, **_environment(), "written": written}
     rows = [columns[id(run.spec)] | _measured(run) | common for run in runs]
-    table = pa.Table.from_pylist(rows, schema=RUNS)
-    return judged(table)
-
-
-def judged(table: pa.Table) -> pa.Table:
-    """The same runs, those that the exact judge has not seen yet judged by their weights."""
-    frame = table.select(["spec_id", "spec", "seed", "exact"]).to_pandas()
-    exact = table["exact"].to_pylist()
-    for _, part in frame[frame["exact"].isna()].groupby("spec_id"):
-        places = part.index.to_list()
-        weights = table["best_weights"].take(places).to_pandas().to_list()
-        for place, verdict in zip(places, judge(part["spec"].iloc[0], part["seed"].to_list(), weights), strict=True):
-            exact[place] = verdict
-    return table.set_column(table.schema.get_field_index("exact"), RUNS.field("exact"), pa.array(exact, FLAG))
+    return pa.Table.from_pylist(rows, schema=RUNS)
 
 
 def _describe(spec: Spec) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from .._platform import same
 from ..engines.contract import Run, State
 from ..spec import Spec
 from ._duplicates import own_rows
@@ -20,8 +19,7 @@ from ._runs import Runs, concat, keys
 from ._schema import CURVE, LIGHT, RUNS, STATES, now, row_of_state, table_of_runs
 from ._snapshot import Snapshot
 from ._states import States
-from ._thin import KEPT, thin
-from ._writer import Writer
+from ._writer import Judge, Writer
 
 PACKED_BYTES = 16 * 2**20
 PACKED_FILES = 8
@@ -106,9 +104,9 @@ class Store:
         if suspended:
             self._states.drop(self._finished())
 
-    def writer(self, *, flush_s: float = 5.0, flush_runs: int = 1000) -> Writer:
+    def writer(self, *, flush_s: float = 5.0, flush_runs: int = 1000, judge: Judge = list) -> Writer:
         """A buffer for runs that come one by one; see `Writer`."""
-        return Writer(self, flush_s=flush_s, flush_runs=flush_runs)
+        return Writer(self, flush_s=flush_s, flush_runs=flush_runs, judge=judge)
 
     def missing(self, spec: Spec, seeds: Iterable[int], engine: str | None = None) -> tuple[int, ...]:
         """The seeds of which there is no run yet: of this engine, or of any."""
@@ -209,34 +207,16 @@ class Store:
                 folder.remove(old)
             folder.sweep()
 
-    def thin(self, into: "Store | str | os.PathLike[str]", *, keep: int = KEPT) -> None:
-        """Write a small copy: every run, exactly judged, but weights and curves of a few runs per spec only.
+    def table(self) -> pa.Table:
+        """Return all columns of the runs, one row per run, as the files have them."""
+        return self.snapshot(RUNS.names).table(RUNS.names)
 
-        Weights are kept of the solved runs, and of the others, with the lowest seeds; of their curves 60 records are
-        left. Runs on sequences of digits stay whole. Suspended runs are not copied. What the other store has stays as
-        it is, and what it lacks is added: a store that grows can be thinned into the same one again and again, and a
-        full store named by mistake loses nothing.
-
-        Args:
-            into: the other store.
-            keep: how many solved runs, and how many others, of a spec and engine keep their weights and curves; those
-                that keep them in the other store count first.
-
-        Raises:
-            ValueError: `into` is this store, or `keep` is negative.
-        """
-        other = into if isinstance(into, Store) else Store(into)
-        if same(other.path, self.path):
-            raise ValueError(f"into must be another store, got {str(into)!r} itself")
-        if keep < 0:
-            raise ValueError(f"keep must be at least 0, got {keep}")
-        if not self.path.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "there is no store to thin", str(self.path))
-        there = concat([*other._runs.tables(RUNS.names).values()], RUNS)
-        table = thin(self.snapshot(RUNS.names).table(RUNS.names), there, keep)
-        own = own_rows(pa.concat_tables([there, table])) - len(there)
-        for data in fewest(table.take(own[own >= 0]), "part", PACKED_BYTES):
-            other._runs.place(data)
+    def add(self, rows: pa.Table) -> None:
+        """Store rows of another store, except those that say nothing that a row of this store does not say."""
+        there = concat([*self._runs.tables(RUNS.names).values()], RUNS)
+        own = own_rows(pa.concat_tables([there, rows])) - len(there)
+        for data in fewest(rows.take(own[own >= 0]), "part", PACKED_BYTES):
+            self._runs.place(data)
 
     def _unfinished(self, states: pa.Table) -> pa.Table:
         states, finished = latest(states), self._finished()

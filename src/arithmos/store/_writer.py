@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -12,6 +13,9 @@ from ._folder import Key
 
 if TYPE_CHECKING:
     from ._store import Store
+
+Judge = Callable[[Sequence[Run]], Iterable[Run]]
+"""Returns runs with their verdicts."""
 
 
 class Writer:
@@ -24,6 +28,7 @@ class Writer:
         store: where the runs go.
         flush_s: a run waits no longer than this.
         flush_runs: no more runs than this wait.
+        judge: what to do with runs before they are stored, such as to judge them exactly.
 
     Example:
         >>> import tempfile
@@ -35,10 +40,11 @@ class Writer:
         (0, 0)
     """
 
-    def __init__(self, store: "Store", *, flush_s: float = 5.0, flush_runs: int = 1000) -> None:
+    def __init__(self, store: "Store", *, flush_s: float = 5.0, flush_runs: int = 1000, judge: Judge = list) -> None:
         self.store = store
         self.flush_s = flush_s
         self.flush_runs = flush_runs
+        self._judge = judge
         self.stored = 0
         self._runs: list[Run] = []
         self._states: dict[Key, tuple[Spec, int, str, State]] = {}
@@ -88,7 +94,7 @@ class Writer:
             # run stored twice does no harm.
             count, states = len(self._runs), dict(self._states)
             try:
-                self.store.append(self._runs[:count])
+                self.store.append(self._judge(self._runs[:count]))
                 self.stored += count
                 del self._runs[:count]
                 self.store.suspend_all(states.values())

@@ -83,6 +83,8 @@ class Task(Protocol):
     """Whether a cell learns sequences of images, instead of a network single observations."""
     operation: str = ""
     """Name of the operation that is learned; empty for data of the user's."""
+    length: int = 0
+    """Length of the training sequences; 0 for single observations."""
     test_lengths: tuple[int, ...] = ()
     """Lengths of the sequences of each test; empty for single observations."""
 

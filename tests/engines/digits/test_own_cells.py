@@ -10,13 +10,13 @@ from tests.engines.test_probe import UNITS
 from arithmos.engines.contract import Control, Job
 from arithmos.engines.probe import finding
 from arithmos.engines.torch import TorchEngine
-from arithmos.papers.madsen2020.digits import own_cell
+from arithmos.papers import EXPERIMENTS
 
 NMU = models("mul")[5]
 
 
 def cell(unit):
-    return dataclasses.replace(NMU, model=own_cell(f"{UNITS}:{unit}"))
+    return dataclasses.replace(NMU, model=EXPERIMENTS["mnist-product"].cell(f"{UNITS}:{unit}"))
 
 
 def test_a_cell_that_returns_0_in_evaluation_mode_is_judged_by_that():

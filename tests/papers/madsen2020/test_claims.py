@@ -6,6 +6,7 @@ import pytest
 from tests.factories import make_run
 
 from arithmos.judging.cells import Judged
+from arithmos.judging.thin import thin
 from arithmos.papers import EXPERIMENTS, PAPERS
 from arithmos.papers.claims import WORDS, decide
 from arithmos.papers.evidence import (
@@ -281,7 +282,7 @@ def test_claims_of_a_store(tmp_path):
     assert list(frame["verdict"]) == ["holds", "holds", "undecided", "undecided"]
     assert frame["numbers"][1] == "solved runs of NMU on z² with the subset twice 99/100, 95% to 100%"
     assert frame["numbers"][2] == "all-models, NAC• on z²: 0 of 100 runs"
-    store.thin(tmp_path / "thin", keep=0)
+    thin(store, tmp_path / "thin", keep=0)
     assert claims(Store(tmp_path / "thin"), ["square", "square-nmu", "square-nac", "division"]).equals(frame)
     with pytest.raises(KeyError, match="unknown claim 'squares'; did you mean 'square'"):
         claims(store, ["squares"])

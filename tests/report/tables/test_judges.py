@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from tests.factories import make_run
 
+from arithmos.judging.exact import judged_runs
+from arithmos.judging.thin import thin
 from arithmos.papers import EXPERIMENTS
 from arithmos.report import judges, render, render_judges, summarize
 from arithmos.report.tables.grid import FORMATS
@@ -25,7 +27,7 @@ def run(seed, *, solved, exact):
 def store(tmp_path):
     """Of ten runs five are solved, six exact, four both."""
     store = Store(tmp_path)
-    store.append(run(seed, solved=seed < 5, exact=seed not in (0, 7, 8, 9)) for seed in range(10))
+    store.append(judged_runs([run(seed, solved=seed < 5, exact=seed not in (0, 7, 8, 9)) for seed in range(10)]))
     return store
 
 
@@ -50,13 +52,13 @@ def test_where_the_judges_disagree(store):
 
 
 def test_thinned_stores_say_the_same(store, tmp_path):
-    store.thin(tmp_path / "thin", keep=0)
+    thin(store, tmp_path / "thin", keep=0)
     assert judges(Store(tmp_path / "thin")).equals(judges(store))
     assert summarize(Store(tmp_path / "thin"), TABLE).equals(summarize(store, TABLE))
 
 
 def test_runs_that_were_not_judged_are_not_counted(store, monkeypatch):
-    monkeypatch.setattr("arithmos.store._schema.judge", lambda spec, seeds, weights: [None] * len(seeds))
+    monkeypatch.setattr("arithmos.judging.exact.judge", lambda spec, seeds, weights: [None] * len(seeds))
     store.append([run(10, solved=True, exact=True)])
     row = summarize(store, TABLE).set_index("model").loc["NMU"]
     assert (row["n"], row["seen"], row["exact"], row["exact_rate"]) == (11, 10, 6, 0.6)

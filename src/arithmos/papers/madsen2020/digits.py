@@ -32,14 +32,6 @@ def cell(unit: str, label: str, *, name: str = "", sparse: bool = False, inputs:
     return Model(name or unit, (Layer(unit),), schedule, label, InputRegularizer(inputs))
 
 
-def own_cell(name: str | Model) -> Model:
-    """Return a unit, by name or as `path/to/file.py:Class`, as a cell with the sparsity regularizer."""
-    if isinstance(name, Model):
-        return name
-    layer = Layer(name)
-    return Model(name, (layer,), SPARSE, layer.label)
-
-
 def problem(task: DigitSequences, model: Model) -> Spec:
     """Return a run as published: 1001 epochs, with a record every fifth, before the first update of the epoch."""
     epoch = task.epoch(BATCH)

@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 
 from ..._files import write_whole
-from ...judging.cells import Cells, Criterion, judged
+from ...judging.cells import Cells, judged
 from ...judging.readings import readings, reads
 from ...papers import Experiment, Surface
 from ...store import Snapshot, Store
@@ -33,8 +33,8 @@ def draw(
     item: Experiment | Surface,
     store: str | Path | Store | Snapshot = "runs",
     *,
-    criterion: Criterion = "released",
-    estimator: figures.Estimator | None = None,
+    criterion: str | None = None,
+    estimator: str | None = None,
 ) -> Any:
     """Draw the figure of an experiment or of a surface.
 
@@ -44,9 +44,8 @@ def draw(
     Args:
         item: one of `EXPERIMENTS` or `SURFACES`.
         store: the store of the runs; not needed for a surface.
-        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
-        estimator: "released" for the estimators behind the published means, "corrected" for the right ones; as the
-            criterion unless told.
+        criterion: name of the thresholds; by default the paper's first.
+        estimator: criterion whose estimators of means to use; by default the same.
 
     Returns:
         An Altair chart.
@@ -60,9 +59,7 @@ def draw(
     return chart_of(cells, summary_of(cells, item), item, estimator=estimator or criterion)
 
 
-def chart_of(
-    cells: Cells, frame: pd.DataFrame, experiment: Experiment, *, estimator: figures.Estimator = "released"
-) -> Any:
+def chart_of(cells: Cells, frame: pd.DataFrame, experiment: Experiment, *, estimator: str | None = None) -> Any:
     """Draw the figure of an experiment whose runs are judged and summarized."""
     if experiment.axis:
         parts = [part for _, part in frame.groupby("operation", sort=False)]

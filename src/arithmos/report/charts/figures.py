@@ -13,19 +13,19 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from ...papers import Experiment
+from ...judging.runs import criterion_of
+from ...papers import Experiment, criteria_of
 from ...papers.experiment import LENGTH
 from ...tasks import symbol
+from ..tables.summary import estimated
 from .gates import CENTERS
 from .marks import Row, color, fade, layer, legend, panel_title, shape
 from .style import GRAY, INK, SOLVED, Chart, styled
-
-Estimator = Literal["released", "corrected"]
 
 
 @dataclass(frozen=True)
@@ -62,24 +62,26 @@ COLUMNS = ["operation", "label", "source", "slot", "value", "low", "high", "runs
 """Columns kept for each point, besides its position on the axis."""
 
 
-def sweep(frame: pd.DataFrame, experiment: Experiment, *, estimator: Estimator = "released") -> alt.HConcatChart:
+def sweep(frame: pd.DataFrame, experiment: Experiment, *, estimator: str | None = None) -> alt.HConcatChart:
     """Draw three panels over the axis of an experiment: success rate, solved at, sparsity error.
 
     Args:
         frame: result of `summarize` for the experiment.
         experiment: the experiment, which has an axis.
-        estimator: "released" for the estimators behind the published means; "corrected" for the right ones, beside
-            which published means of solved-at and sparsity have no place.
+        estimator: criterion whose estimators of means to use; the experiment's by default. Published means stand beside
+            ours if they were made by the same estimators.
     """
-    if estimator not in ("released", "corrected"):
-        raise ValueError(f"estimator must be 'released' or 'corrected', got {estimator!r}")
+    try:
+        estimator = criterion_of(experiment, estimator)
+    except ValueError as error:
+        raise ValueError(str(error).replace("criterion", "estimator", 1)) from None
+    own = {measure for criterion in criteria_of(experiment).values() for measure in criterion.estimators}
     picked = alt.selection_point(name="model", fields=["label"], bind="legend")
     panels = []
     for measure in (SUCCESS, SOLVED_AT, SPARSITY):
-        means = measure is not SUCCESS
-        ours = f"{measure.column}_released" if means and estimator == "released" else measure.column
+        ours = estimated(measure.column, estimator, frame)
         points = [*_points(frame, ours, "ours", experiment.axis)]
-        if "published_n" in frame and not (means and estimator == "corrected"):
+        if "published_n" in frame and (ours != measure.column or measure.column not in own):
             points += _points(frame, f"published_{measure.column}", "published", experiment.axis)
         panels.append(_panel(points, frame, measure, experiment.axis, picked))
     panels[0] = panels[0].add_params(picked)

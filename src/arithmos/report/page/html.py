@@ -16,8 +16,10 @@ from ... import __version__
 from ..._files import write_whole
 from ..._platform import start_python
 from ..._text import printable
-from ...judging.cells import Cells, Criterion, judged, measured
+from ...judging.cells import MEASURED as JUDGED
+from ...judging.cells import Cells, judged
 from ...judging.readings import SIDES, reads
+from ...judging.runs import criterion_of
 from ...papers import PAPERS, Experiment, Finding, Paper, Surface
 from ...papers.claims import claims_of
 from ...papers.verdicts import WORDS, matrix, verdicts_of
@@ -26,6 +28,7 @@ from ..charts import runs as portraits
 from ..charts.draw import chart_of, draw, vega_lite
 from ..tables.comparison import Table, comparison_table
 from ..tables.judges import disagreements, judges_of
+from ..tables.results import note_on
 from ..tables.summary import summary_of
 from ..tables.verdicts import FINDS, finds, measure, number, words_of, written
 from . import provenance
@@ -33,11 +36,6 @@ from .embedded import script_json, shortened
 from .provenance import catalogue, made, others
 from .samples import EACH, MEASURED, samples
 
-CRITERIA = {
-    "released": "Runs are solved by the thresholds behind the published numbers.",
-    "corrected": "Runs are solved by the thresholds of each task's own subsets, which are not quite those behind the "
-    "published numbers.",
-}
 _VEGA_LITE = alt.SCHEMA_VERSION.rpartition(".")[0]
 _BUNDLER = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle(*sys.argv[1:]).encode())"
 _BUNDLE = (_BUNDLER, "window.vegaEmbed = vegaEmbed;", _VEGA_LITE)
@@ -89,7 +87,7 @@ def write(
     store: str | Path | Store = "runs",
     *,
     papers: Collection[Paper] | None = None,
-    criterion: Criterion = "released",
+    criterion: str | None = None,
 ) -> list[Path]:
     """Write the report on a store: one page per paper, and an index if there are several.
 
@@ -97,13 +95,13 @@ def write(
         path: file of the page, or of the index; the pages beside it then have the key of their paper in their names.
         store: the store of the runs.
         papers: papers to report on; by default those with runs in the store, or the first.
-        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+        criterion: name of the thresholds; by default the paper's first.
 
     Returns:
         The files written.
     """
     path, store = Path(path), store if isinstance(store, Store) else Store(store)
-    snapshot = _snapshot(store, criterion)
+    snapshot = _snapshot(store)
     chosen = list(papers or _with_runs(snapshot))
     if len(chosen) == 1:
         write_whole(path, _page(store, snapshot, chosen[0], criterion))
@@ -116,8 +114,8 @@ def write(
     return [path, *pages]
 
 
-def _snapshot(store: Store, criterion: Criterion) -> Snapshot:
-    return store.snapshot([*measured(criterion), *MEASURED, *provenance.COLUMNS])
+def _snapshot(store: Store) -> Snapshot:
+    return store.snapshot([*JUDGED, *MEASURED, *provenance.COLUMNS])
 
 
 def _with_runs(snapshot: Snapshot) -> list[Paper]:
@@ -125,18 +123,18 @@ def _with_runs(snapshot: Snapshot) -> list[Paper]:
     return [paper for paper in known if stored & {s.id for e in paper.experiments for s in e.specs}] or known[:1]
 
 
-def page(store: Store, paper: Paper, *, criterion: Criterion = "released") -> str:
+def page(store: Store, paper: Paper, *, criterion: str | None = None) -> str:
     """Return the report on a paper: a whole HTML page that fetches nothing.
 
     Args:
         store: the store of the runs.
         paper: the paper to report on.
-        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+        criterion: name of the thresholds; by default the paper's first.
     """
-    return _page(store, _snapshot(store, criterion), paper, criterion)
+    return _page(store, _snapshot(store), paper, criterion)
 
 
-def _page(store: Store, snapshot: Snapshot, paper: Paper, criterion: Criterion) -> str:
+def _page(store: Store, snapshot: Snapshot, paper: Paper, criterion: str | None) -> str:
     with start_python(*_BUNDLE) as bundle:  # takes seconds, meanwhile the page is made
         try:
             contents = _contents(snapshot, paper, criterion) | {"store": store.summary()}
@@ -146,21 +144,23 @@ def _page(store: Store, snapshot: Snapshot, paper: Paper, criterion: Criterion) 
             raise
     if bundle.returncode:
         raise RuntimeError(f"vl-convert could not bundle Vega-Lite {_VEGA_LITE}")
+    note = note_on(paper.experiments[0], criterion_of(paper.experiments[0], criterion))
     template = _environment().get_template("report.html")
-    return template.render(**contents, bundle=Markup(script), version=__version__, criterion=CRITERIA[criterion])
+    return template.render(**contents, bundle=Markup(script), version=__version__, criterion=note)
 
 
-def _contents(snapshot: Snapshot, paper: Paper, criterion: Criterion) -> dict[str, Any]:
+def _contents(snapshot: Snapshot, paper: Paper, criterion: str | None) -> dict[str, Any]:
     """Return the values of the template, by name."""
     cells = judged(snapshot, paper.experiments, criterion)
+    chosen = criterion or next(iter(paper.criteria), None)
     summaries = {experiment.name: summary_of(cells, experiment) for experiment in paper.experiments}
     verdicts = verdicts_of(cells, paper.experiments)
-    claims, foreign = claims_of(cells, paper.claims), others(snapshot, criterion)
+    claims, foreign = claims_of(cells, paper.claims), others(snapshot, chosen)
     judges = judges_of(cells, paper.experiments)
     with debug_mode(False):  # otherwise Altair checks every value against a schema
         sections = [_section(experiment, summaries, verdicts, cells, snapshot) for experiment in paper.experiments]
         sections += [_surface(surface) for surface in paper.surfaces]
-        runs = _portraits(snapshot, criterion, sections, foreign)
+        runs = _portraits(snapshot, chosen, sections, foreign)
     whole = pd.concat([frame.assign(experiment=name) for name, frame in summaries.items()])
     tables = {"verdicts": verdicts, "summaries": whole, "claims": claims, "judges": judges}
     tables |= {"specs": catalogue(paper), "other-runs": foreign}
@@ -235,7 +235,7 @@ def _vega_lite(chart: Any) -> dict[str, Any]:
 
 
 def _portraits(
-    store: Snapshot, criterion: Criterion, sections: Sequence[Section], foreign: pd.DataFrame
+    store: Snapshot, criterion: str | None, sections: Sequence[Section], foreign: pd.DataFrame
 ) -> dict[str, Any]:
     """Return the data of single runs: their cells, the runs, and charts whose data are filled in by the page."""
     specs = samples(store, criterion)

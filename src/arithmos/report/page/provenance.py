@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from ...judging.cells import Criterion
-from ...judging.references import with_thresholds
+from ...judging.references import judge_runs
 from ...papers import EXPERIMENTS, Paper
 from ...spec.stored import describe
 from ...store import Snapshot, Store
@@ -37,19 +36,18 @@ def catalogue(paper: Paper) -> pd.DataFrame:
     )
 
 
-def others(store: Store | Snapshot, criterion: Criterion = "released") -> pd.DataFrame:
+def others(store: Store | Snapshot, criterion: str | None = None) -> pd.DataFrame:
     """Return the stored specs that belong to no experiment, one row per spec and engine: `runs` and `solved`.
 
     A model is identified by its `label` and `layers`; its name may be the path of a file.
     """
     names = ["spec_id", "engine", "label", "layers", "spec"]
     sizes = ["operation", "input_size", "hidden_size", "iterations"]
-    limit = f"threshold_{criterion}"
     known = {spec.id for experiment in EXPERIMENTS.values() for spec in experiment.specs}
     store = store.snapshot()
     unknown = [spec_id for spec_id in store.specs if spec_id not in known]
-    runs = with_thresholds(store, store.load(specs=unknown, columns=[*names, *sizes, "thresholds", "best_test"]))
-    runs = runs.assign(solved=runs["best_test"] < runs[limit])
+    runs = store.load(specs=unknown, columns=[*names, *sizes, "thresholds", "solved_at", "best_test"])
+    runs = judge_runs(store, runs, criterion)
     found = runs.groupby([*names, *sizes], dropna=False, sort=False, as_index=False)
     frame = found.agg(runs=("seed", "size"), solved=("solved", "sum"))
     return frame.assign(task=[describe(spec) for spec in frame["spec"]])

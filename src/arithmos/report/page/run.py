@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formula.stored import described, judge
-from ...judging.references import Reference, best_errors, references, with_thresholds
+from ...engines.stored import described
+from ...formula.stored import judge
+from ...judging.references import Reference, best_errors, judge_runs, references, with_thresholds
+from ...judging.runs import solved
 from ...papers import EXPERIMENTS
 from ...spec.stored import problem, sequential
 from ...store import COLUMNS, Store
+from ...tasks.threshold import reference_rules
 from ..tables import listing
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -33,8 +36,7 @@ def spec_page(store: Store, spec_id: str) -> str:
     spec = next(known, None) if runs.empty else runs["spec"].iloc[0]
     if spec is None:
         raise KeyError(f"spec {spec_id!r} is neither in {store.path} nor in the catalogue")
-    runs = with_thresholds(store, runs)
-    runs = runs.assign(solved=runs["best_test"] < runs["threshold_released"])
+    runs = judge_runs(store, runs)
     listed = listing.write(runs[list(listing.RUNS)], f"{len(runs)} runs of {spec_id} in {store.path}", listing.RUNS)
     return f"{json.dumps(json.loads(spec), indent=1)}\n\n{listed}"
 
@@ -71,12 +73,13 @@ def _describe(row: Row, reference: Reference | None) -> str:
 
 
 def _verdict(row: Row) -> Iterator[str]:
-    for criterion in ("released", "corrected"):
-        limit, at = row[f"threshold_{criterion}"], row[f"solved_at_{criterion}"]
+    names = [name for name in row if name.startswith("threshold_")]
+    for name in names or [""]:
+        criterion, limit = name.removeprefix("threshold_") or "solved", row.get(name, math.nan)
         if np.isnan(limit):
             yield f"{criterion:<10} not judged: test error {row['best_test']:.3g}, no threshold"
             continue
-        verdict = "solved" if row["best_test"] < limit else "not solved"
+        verdict, at = "solved" if solved(row["best_test"], limit) else "not solved", int(row[f"solved_at_{criterion}"])
         first = f"first below it at step {at:,}" if at >= 0 else "never below it"
         yield f"{criterion:<10} {verdict}: test error {row['best_test']:.3g}, threshold {limit:.3g}, {first}"
     exact = row["exact"] if row["exact"] is not None else judge(row["spec"], [row["seed"]], [row["best_weights"]])[0]
@@ -136,14 +139,16 @@ def _digits(row: Row, reference: Reference | None) -> Iterator[str]:
     for name in ("digits", "digit_outputs", "digit_spreads"):
         yield " ".join(f"{value:>8.3g}" for value in row[name])
     yield ""
-    yield "Test errors at the best record by length of the sequence, and thresholds as released and corrected"
-    limits = [{} if reference is None else reference.thresholds(as_released=released) for released in (True, False)]
+    names = [*reference_rules(row["operation"])]
+    yield f"Test errors at the best record by length of the sequence, and thresholds: {', '.join(names)}"
+    limits = [{} if reference is None else reference.thresholds(name) for name in names]
     for length, error in zip(row["test_lengths"], best_errors(row), strict=True):
         known = [limit.get(length, math.nan) for limit in limits]
         words = [
-            "no threshold" if np.isnan(limit) else f"{'<' if error < limit else '≥'} {limit:.3g}" for limit in known
+            "no threshold" if np.isnan(limit) else f"{'<' if solved(error, limit) else '≥'} {limit:.3g}"
+            for limit in known
         ]
-        yield f"{length:>6} {error:>10.3g} {words[0]:<14} {words[1]}".rstrip()
+        yield f"{length:>6} {error:>10.3g} {' '.join(f'{word:<14}' for word in words)}".rstrip()
 
 
 def matrices(row: Row) -> Iterator[tuple[str, NDArray[np.float32]]]:

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...judging.cells import Criterion
-from ...judging.references import with_thresholds
-from ...store import KEY, Snapshot, Store, thinned
+from ...judging.references import judge_runs
+from ...judging.runs import of_one_engine
+from ...judging.thin import thinned
+from ...store import KEY, Snapshot, Store
 from .embedded import significant
 from .run import matrices
 
@@ -18,7 +19,7 @@ _HEAVY = ("best_weights", "curve_step", *(f"curve_{name}" for name in _CURVES))
 MEASURED = ("best_step", "best_test", "best_sparsity", "best_gate", "ended_early")
 
 
-def samples(store: Store | Snapshot, criterion: Criterion = "released") -> dict[str, dict[str, Any]]:
+def samples(store: Store | Snapshot, criterion: str | None = None) -> dict[str, dict[str, Any]]:
     """Return a few runs of every spec of a store, by spec id, ready for JSON.
 
     A spec has `spec`, its JSON; `threshold`; `arrays`, the name, outputs and inputs of each weight matrix; and `runs`.
@@ -28,15 +29,11 @@ def samples(store: Store | Snapshot, criterion: Criterion = "released") -> dict[
 
     Args:
         store: the store of the runs.
-        criterion: the thresholds that decide which runs are solved.
+        criterion: name of the thresholds that decide which runs are solved; by default the first of each run.
     """
-    limit, solved_at = f"threshold_{criterion}", f"solved_at_{criterion}"
     store = store.snapshot(["thresholds", "solved_at", *MEASURED])
-    runs = with_thresholds(store, store.load(columns=["thresholds", "solved_at", *MEASURED]))
-    runs = runs.assign(solved=runs["best_test"] < runs[limit])
-    count = runs.groupby(["spec_id", "engine"])["seed"].transform("size")
-    runs = runs.iloc[np.lexsort((runs["seed"], runs["engine"], -count, runs["spec_id"]))]
-    runs = runs[runs["engine"] == runs.groupby("spec_id")["engine"].transform("first")]
+    runs = of_one_engine(store.load(columns=["thresholds", "solved_at", *MEASURED]))
+    runs = judge_runs(store, runs, criterion).sort_values(["spec_id", "seed"])
     chosen = runs.groupby(["spec_id", "solved"], sort=False).head(EACH)
     names = chosen[[*KEY]].itertuples(index=False, name=None)
     heavy = store.load(runs=names, columns=["spec", *_HEAVY])
@@ -47,9 +44,9 @@ def samples(store: Store | Snapshot, criterion: Criterion = "released") -> dict[
     for row in _rows(chosen.merge(kept, on=[*KEY])):
         if row["spec_id"] not in found:
             sizes = [(name, *_size(name, matrix.shape)) for name, matrix in matrices(row)]
-            about = {"spec": row["spec"], "threshold": significant(row[limit]), "arrays": sizes, "runs": []}
+            about = {"spec": row["spec"], "threshold": significant(row["threshold"]), "arrays": sizes, "runs": []}
             found[row["spec_id"]] = about
-        found[row["spec_id"]]["runs"].append(_run(row, row[solved_at]))
+        found[row["spec_id"]]["runs"].append(_run(row))
     return found
 
 
@@ -64,14 +61,14 @@ def _size(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
     return (shape[0], 1) if name.endswith("bias") else (1, shape[0])
 
 
-def _run(row: dict[str, Any], solved_at: int) -> dict[str, Any]:
+def _run(row: dict[str, Any]) -> dict[str, Any]:
     step = np.asarray(row["curve_step"])
     kept = thinned(step)
     curves = {name: [significant(value) for value in np.asarray(row[f"curve_{name}"])[kept]] for name in _CURVES}
     weights = np.nan_to_num(np.asarray(row["best_weights"], np.float64))
     return {
         **{name: row[name] for name in ("seed", "engine", "solved", "ended_early", "best_step")},
-        "solved_at": int(solved_at),
+        "solved_at": int(row["solved_at"]),
         "test_error": significant(row["best_test"]),
         "sparsity_error": significant(row["best_sparsity"]),
         "gate": significant(row["best_gate"]),

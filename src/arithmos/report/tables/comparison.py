@@ -12,6 +12,7 @@ from ...papers import Experiment
 from ...tasks import symbol
 from ..charts.figures import AXES
 from .grid import Cell
+from .summary import estimated
 from .verdicts import finds, measure, number
 
 Row = Mapping[str, Any]
@@ -111,8 +112,7 @@ def _number(row: Row, measure: str, judged: Row | None) -> Number:
     if judged is not None:
         cells = number(judged, "ours"), number(judged, "published")
         return Number(*cells, judged["verdict"], finds(judged), judged["note"])
-    released = f"{measure}_released"
-    name = released if row["criterion"] == "released" and released in row else measure
+    name = estimated(measure, row["criterion"], row)
     names = {"": name, "_low": f"{name}_low", "_high": f"{name}_high"}
     ours = {f"ours{side}": row.get(column, math.nan) for side, column in names.items()}
     return Number(number({"measure": measure, **ours}, "ours"))

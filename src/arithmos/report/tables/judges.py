@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...judging.cells import Cells, Criterion, Judged, judged
+from ...judging.cells import Cells, Judged, judged
 from ...papers import EXPERIMENTS, Experiment
 from ...statistics.formatting import scientific
 from ...store import Store
@@ -25,7 +25,7 @@ COLUMNS = [
 
 
 def judges(
-    store: Store, experiments: Iterable[Experiment] | None = None, *, criterion: Criterion = "released"
+    store: Store, experiments: Iterable[Experiment] | None = None, *, criterion: str | None = None
 ) -> pd.DataFrame:
     """Return the verdicts of the two judges, one row per experiment, operation and model.
 
@@ -36,7 +36,7 @@ def judges(
     Args:
         store: the store of the runs.
         experiments: experiments to include; all by default.
-        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+        criterion: name of the thresholds; by default the paper's first.
     """
     chosen = list(EXPERIMENTS.values() if experiments is None else experiments)
     return judges_of(judged(store, chosen, criterion), chosen)

@@ -51,7 +51,7 @@ RUNS: Columns = {
     "engine": ("Engine", str),
     "solved": ("Solved", lambda solved: "yes" if solved else "no"),
     "exact": ("Exact", lambda exact: {True: "yes", False: "no"}.get(exact, "—")),
-    "solved_at_released": ("Solved at", lambda step: str(step) if step >= 0 else "—"),
+    "solved_at": ("Solved at", lambda step: str(step) if step >= 0 else "—"),
     "best_step": ("Best record", str),
     "best_test": ("Test error", "{:.3g}".format),
     "best_sparsity": ("Sparsity error", "{:.3g}".format),

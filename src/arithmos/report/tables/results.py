@@ -7,21 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from ...papers import Experiment
+from ...papers import Experiment, criteria_of
 from ...statistics.formatting import percent, scientific
 from ...tasks import OPERATIONS
 from .grid import Cell, Format, Grid, to_json
+from .summary import estimated
 
 Row = Mapping[str, Any]
 
 _MEASURES = ("success_rate", "solved_at_median", "solved_at_mean", "sparsity_mean")
-_KINDS = {"released": "_released", "corrected": ""}
-_CRITERIA = {
-    "released": "Solved by the thresholds of the published runs. Mean and sparsity error by the estimators behind the "
-    "published numbers, which are not sample means.",
-    "corrected": "Solved by the thresholds of the task's own subsets. Mean and sparsity error by maximum likelihood; "
-    "the published ones are not, so compare them with criterion released.",
-}
 
 EXACT = "Exact: the network of the best record is the task's formula once its weights are rounded, however far."
 
@@ -52,7 +46,7 @@ def grid(frame: pd.DataFrame, experiment: Experiment) -> Grid:
         _group(list(group), experiment, compared, exact) for _, group in groupby(rows, key=lambda row: row[together])
     ]
     title = f"{experiment.item}: {experiment.title}" if experiment.item else experiment.title
-    notes = _notes(rows, compared)
+    notes = _notes(rows, experiment, compared)
     if rows and not any(row["n"] or isinstance(row.get("note"), str) for row in rows):
         notes.append(f"There are no runs yet. Run the experiment with: arithmos run {experiment.name}")
     return Grid(title, header, groups, notes)
@@ -65,9 +59,9 @@ def _exact(rows: Sequence[Row]) -> bool:
 
 def _group(rows: Sequence[Row], experiment: Experiment, compared: bool, exact: bool) -> list[list[Cell]]:
     """Return the rows of one operation or curve: ours, each with the published one below it."""
-    kind = _KINDS[rows[0]["criterion"]]
     rates = ["success_rate", *(["exact_rate"] if exact else [])]
-    ours = _measured(rows, *rates, "solved_at_median", f"solved_at_mean{kind}", f"sparsity_mean{kind}")
+    means = [estimated(name, rows[0]["criterion"], rows[0]) for name in ("solved_at_mean", "sparsity_mean")]
+    ours = _measured(rows, *rates, "solved_at_median", *means)
     printed = _measured(rows, *(f"published_{name}" for name in _MEASURES)) if compared else ours
     lines = []
     for row, mine, theirs in zip(rows, ours, printed, strict=True):
@@ -124,8 +118,14 @@ def _comparison(row: Row) -> list[Cell]:
     return [Cell(written, maths=True), Cell({True: "yes", False: "no"}.get(row["median_agrees"], ""))]
 
 
-def _notes(rows: Sequence[Row], compared: bool) -> list[str]:
-    notes = [_CRITERIA[rows[0]["criterion"]]] if rows else []
+def note_on(experiment: Experiment, criterion: str) -> str:
+    """Return what decides which runs of an experiment are solved."""
+    known = criteria_of(experiment).get(criterion)
+    return known.note if known else f"Solved by the threshold {criterion!r}." if criterion else "There is no threshold."
+
+
+def _notes(rows: Sequence[Row], experiment: Experiment, compared: bool) -> list[str]:
+    notes = [note_on(experiment, rows[0]["criterion"])] if rows else []
     if _exact(rows):
         notes.append(EXACT)
     if compared:

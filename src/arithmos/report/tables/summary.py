@@ -1,23 +1,23 @@
 """`summarize`: one row per spec of an experiment, with all numbers of a table's cell and the published ones."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import pandas as pd
 
 from ... import statistics
 from ...judging.cells import Cells, Floats, Judged, judged
-from ...judging.cells import Criterion as Criterion
-from ...papers import Experiment
+from ...papers import Criterion, Experiment, criteria_of
 from ...statistics import Interval
 from ...store import Store
 
+MEASURES = ("success_rate", "exact_rate", "solved_at_median", "solved_at_mean", "sparsity_mean")
 COMPARED = 0.99
 """Level of the prediction interval for a published median."""
 
 
-def summarize(store: Store, experiment: Experiment, *, criterion: Criterion = "released") -> pd.DataFrame:
+def summarize(store: Store, experiment: Experiment, *, criterion: str | None = None) -> pd.DataFrame:
     """Summarize the stored runs of an experiment, one row per spec, in the order of the catalogue.
 
     A run is solved if its test error at the best record is below the threshold. Solved-at steps and sparsity errors are
@@ -27,8 +27,8 @@ def summarize(store: Store, experiment: Experiment, *, criterion: Criterion = "r
     Columns are `operation`, `model`, `label`, the experiment's axis if it has one, `spec_id`, `engine`, `criterion`;
     `n` runs, `k` solved ones, `ended_early` ones ended by NaN; `seen` by the exact judge, and `exact` ones, which are
     the task's formula once their weights are rounded. Then, each with its bounds `_low` and `_high`: `success_rate`,
-    `exact_rate`, `solved_at_median`, `solved_at_mean`, `sparsity_mean`, and the last two by the estimators behind the
-    published numbers, `solved_at_mean_released` and `sparsity_mean_released`.
+    `exact_rate`, `solved_at_median`, `solved_at_mean`, `sparsity_mean`, and measures by estimators of the
+    paper's own, with the name of the criterion that they go with at the end.
 
     Published values follow as `published_n` and so on, with their comparison: `success_p`, Fisher's exact test of the
     success rates; `median_difference`, ours minus the published one, with its 99 % interval; and `median_agrees`,
@@ -37,7 +37,7 @@ def summarize(store: Store, experiment: Experiment, *, criterion: Criterion = "r
     Args:
         store: the store of the runs.
         experiment: the experiment.
-        criterion: the thresholds behind the published decisions, or those of the task's own subsets.
+        criterion: name of the thresholds; by default the paper's first.
     """
     return summary_of(judged(store, [experiment], criterion), experiment)
 
@@ -46,7 +46,8 @@ def summary_of(cells: Cells, experiment: Experiment) -> pd.DataFrame:
     """Return the result of `summarize` for an experiment whose runs are judged."""
     rows = []
     for spec, at, cell in cells.of(experiment):
-        row = experiment.describe(spec, at) | {"criterion": cells.criterion} | _measure(cell)
+        row = experiment.describe(spec, at) | {"criterion": cells.criterion_of(experiment)}
+        row |= _measure(cell, criteria_of(experiment))
         if experiment.published:
             row |= _with_published(cell, experiment.printed(spec, at))
         rows.append(row)
@@ -62,19 +63,24 @@ def summary_of(cells: Cells, experiment: Experiment) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(counts, "Int64"))
 
 
-def _measure(cell: Judged) -> dict[str, Any]:
+def _measure(cell: Judged, criteria: Mapping[str, Criterion]) -> dict[str, Any]:
     counts = {"engine": cell.engine, "n": cell.n, "k": cell.k, "ended_early": cell.ended_early}
     counts |= {"seen": cell.seen, "exact": cell.exact}
     counts |= {"threshold": cell.threshold, "note": cell.note} if cell.note else {}
-    return counts | {
-        **_columns("success_rate", cell.success_rate),
-        **_columns("exact_rate", cell.exact_rate),
-        **_columns("solved_at_median", cell.solved_at_median),
-        **_columns("solved_at_mean", cell.solved_at_mean),
-        **_columns("solved_at_mean_released", cell.solved_at_mean_released),
-        **_columns("sparsity_mean", cell.sparsity_mean),
-        **_columns("sparsity_mean_released", cell.sparsity_mean_released),
-    }
+    own = [
+        (measure, name, one) for name, criterion in criteria.items() for measure, one in criterion.estimators.items()
+    ]
+    for measure in MEASURES:
+        counts |= _columns(measure, getattr(cell, measure))
+        for _, name, estimator in (other for other in own if other[0] == measure):
+            counts |= _columns(f"{measure}_{name}", cell.by(estimator))
+    return counts
+
+
+def estimated(measure: str, criterion: str, columns: Container[str]) -> str:
+    """Return the column of a measure by the estimator that goes with a criterion."""
+    own = f"{measure}_{criterion}"
+    return own if own in columns else measure
 
 
 def _columns(name: str, interval: Interval) -> dict[str, float]:

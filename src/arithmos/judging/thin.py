@@ -1,12 +1,18 @@
 """A small store of a large one: every run with what its verdict rests on, a few with their weights and curves."""
 
+import errno
+import os
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ._schema import HEAVY, KEY, PREFIXES, entries, frame_of, judged
+from .._platform import same
+from ..store import HEAVY, KEY, PREFIXES, Store, entries, frame_of
+from .exact import judged_rows
+from .runs import solved
 
 KEPT = 2
 """Runs of a spec that keep their weights, of the solved ones and of the others: those with the lowest seeds."""
@@ -14,17 +20,35 @@ POINTS = 60
 """Records that are left of a learning curve."""
 
 
-def thin(table: pa.Table, there: pa.Table, keep: int) -> pa.Table:
-    """The same runs, exactly judged, with weights and thinned curves for `keep` solved and `keep` other runs per spec.
+def thin(store: Store, into: Store | str | os.PathLike[str], *, keep: int = KEPT) -> None:
+    """Write a small copy of a store: every run, exactly judged, but weights and curves of a few runs per spec only.
 
-    Runs whose task reports more stay whole: verdicts rest on their curves and weights too.
+    Weights are kept of the solved runs, and of the others, with the lowest seeds; of their curves 60 records are left.
+    Runs whose task reports more than others stay whole: verdicts rest on their curves and weights too. Suspended runs
+    are not copied. What the other store has stays as it is, and what it lacks is added: a store that grows can be
+    thinned into the same one again and again, and a full store named by mistake loses nothing.
 
     Args:
-        table: rows of runs, one per run.
-        there: rows of the small store, whose weights and curves stay.
-        keep: how many; by each of the thresholds, so that there can be a few more.
+        store: the large store.
+        into: the small one.
+        keep: how many solved runs, and how many others, of a spec and engine keep their weights and curves, by each of
+            the thresholds; those that keep them in the other store count first.
+
+    Raises:
+        ValueError: `into` is the same store, or `keep` is negative.
     """
-    table = judged(table)
+    other = into if isinstance(into, Store) else Store(into)
+    if same(other.path, store.path):
+        raise ValueError(f"into must be another store, got {str(into)!r} itself")
+    if keep < 0:
+        raise ValueError(f"keep must be at least 0, got {keep}")
+    if not store.path.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no store to thin", str(store.path))
+    other.add(_small(judged_rows(store.table()), other.table(), keep))
+
+
+def _small(table: pa.Table, there: pa.Table, keep: int) -> pa.Table:
+    """Rows of runs, with weights and thinned curves of a few of them."""
     kept = _kept(table, there, keep)
     extra = pc.list_value_length(entries(table["extra"])).to_numpy() > 0
     steps, whole = _where(kept & ~extra, table["curve_step"]).to_pandas(), kept | extra
@@ -50,8 +74,8 @@ def _kept(table: pa.Table, there: pa.Table, keep: int) -> NDArray[np.bool_]:
     frame = frame.sort_values(["store", "seed"], ascending=[False, True]).drop_duplicates(list(KEY))
     kept = np.zeros(len(table), bool)
     for threshold in frame.columns[frame.columns.str.startswith(PREFIXES["thresholds"])]:
-        solved = (frame["best_test"] < frame[threshold]).rename("solved")
-        chosen = frame.groupby(["spec_id", "engine", solved]).head(keep)
+        groups = ["spec_id", "engine", solved(frame["best_test"], frame[threshold]).rename("solved")]
+        chosen = frame.groupby(groups).head(keep)
         kept[chosen.loc[chosen["store"] == "new", "row"]] = True
     return kept
 
