@@ -41,9 +41,11 @@ def judged_rows(table: pa.Table) -> pa.Table:
 
 def with_verdicts(store: Snapshot, runs: pd.DataFrame) -> pd.DataFrame:
     """Return stored runs; those that were not judged when they were stored are judged by their weights, if kept."""
-    specs = store.described(["spec"])
-    able = specs.loc[specs["spec_id"].isin(runs.loc[runs["exact"].isna(), "spec_id"].unique()), "spec"].map(_can_judge)
-    unseen = runs["exact"].isna() & runs["spec_id"].isin(specs.loc[able.index[able], "spec_id"])
+    unseen = runs["exact"].isna()
+    if unseen.any():
+        specs = store.described(["spec"]).set_index("spec_id")["spec"]
+        able = {spec_id for spec_id in runs.loc[unseen, "spec_id"].unique() if _can_judge(specs[spec_id])}
+        unseen &= runs["spec_id"].isin(able)
     if not unseen.any():
         return runs
     keys = runs.loc[unseen, [*KEY]].itertuples(index=False, name=None)

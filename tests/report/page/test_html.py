@@ -12,6 +12,7 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 
 from arithmos.cli import main
+from arithmos.judging.exact import judged_runs
 from arithmos.papers import EXPERIMENTS, PAPERS
 from arithmos.report.page import html
 from arithmos.spec import Layer, Model
@@ -274,7 +275,7 @@ def test_runs_on_digits_without_a_reference_are_there_and_not_judged(store):
 
 def test_a_page_opens_no_part_more_than_twice(store, tmp_path, monkeypatch):
     for seed in range(10):
-        store.append([solved(NMU, seed), failed(NALU, seed)])
+        store.append(judged_runs([solved(NMU, seed), failed(NALU, seed)]))
     opened = []
     read = _part.read
     monkeypatch.setattr(_part, "read", lambda source, path, *rest: opened.append(path) or read(source, path, *rest))

@@ -67,13 +67,11 @@ def _measure(cell: Judged, criteria: Mapping[str, Criterion]) -> dict[str, Any]:
     counts = {"engine": cell.engine, "n": cell.n, "k": cell.k, "ended_early": cell.ended_early}
     counts |= {"seen": cell.seen, "exact": cell.exact}
     counts |= {"threshold": cell.threshold, "note": cell.note} if cell.note else {}
-    own = [
-        (measure, name, one) for name, criterion in criteria.items() for measure, one in criterion.estimators.items()
-    ]
     for measure in MEASURES:
         counts |= _columns(measure, getattr(cell, measure))
-        for _, name, estimator in (other for other in own if other[0] == measure):
-            counts |= _columns(f"{measure}_{name}", cell.by(estimator))
+        for name, criterion in criteria.items():
+            if measure in criterion.estimators:
+                counts |= _columns(f"{measure}_{name}", cell.by(criterion.estimators[measure]))
     return counts
 
 
