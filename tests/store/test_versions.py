@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from tests.factories import make_run, make_runs, make_spec, make_state
@@ -135,3 +136,16 @@ def test_a_store_that_was_written_long_ago_is_read(tmp_path: Path, old: Path) ->
     assert rows.drop(columns=list(written)).isna().all(axis=None)
     assert {name for name in written if name.startswith("solved_at_")} == {"solved_at_released", "solved_at_corrected"}
     assert len(store.suspended) == 1
+
+
+def test_packing_brings_a_store_up_to_date_for_good(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN / "store-4", tmp_path / "runs")
+    store = Store(tmp_path / "runs")
+    before, states = store.load(columns=list(COLUMNS)), store.suspended
+    store.pack()
+    [part] = store.path.glob("part-*")
+    assert pq.read_schema(part).names == list(COLUMNS)
+    pd.testing.assert_frame_equal(Store(store.path).load(columns=list(COLUMNS)), before)
+    assert Store(store.path).suspended == states
+    store.pack()
+    assert [*store.path.glob("part-*")] == [part]

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from .._files import TEMPORARY
 from .._platform import remove
-from . import _part
+from . import _migrations, _part
 
 Key = tuple[str, int, str]
 """Spec id, seed and engine: the name of a run."""
@@ -64,6 +65,12 @@ class Folder:
     def place(self, data: bytes) -> str:
         """Write the bytes of a part; returns its name."""
         return _part.place(self.path, self.kind, data)
+
+    def outdated(self, names: Iterable[str]) -> bool:
+        """Return whether some parts have an older version of the schema."""
+        with suppress(FileNotFoundError):
+            return any(_part.version(pq.read_schema(self.path / name).metadata) < _migrations.VERSION for name in names)
+        return False  # another pack has written them anew
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove parts; one that is already gone was removed by somebody else."""

@@ -200,16 +200,21 @@ def read(
         raise fault(error, path) from error
 
 
+def version(metadata: Mapping[bytes, bytes]) -> int:
+    """Return the version of a part's schema."""
+    return int(metadata[SCHEMA_VERSION])
+
+
 def _version(metadata: Mapping[bytes, bytes], kind: str, path: Path) -> int:
     """The version of a part's schema, which is one that can be read."""
     if metadata.get(KIND, b"").decode() != kind:
         raise Damaged("foreign: a Parquet file, but not a part of this store")
-    version = int(metadata[SCHEMA_VERSION])
-    if version > _migrations.VERSION:
-        raise _newer(path, version, metadata[PACKAGE_VERSION].decode())
-    if version < 1:
-        raise Damaged(f"foreign: there is no version {version} of the store's schema")
-    return version
+    found = version(metadata)
+    if found > _migrations.VERSION:
+        raise _newer(path, found, metadata[PACKAGE_VERSION].decode())
+    if found < 1:
+        raise Damaged(f"foreign: there is no version {found} of the store's schema")
+    return found
 
 
 def _check_size(metadata: pq.FileMetaData, names: Collection[str], source: Path | pa.NativeFile) -> bool:

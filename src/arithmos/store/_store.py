@@ -176,7 +176,7 @@ class Store:
         self._states.drop(self._finished())
 
     def pack(self, *, max_bytes: int = PACKED_BYTES, max_files: int = PACKED_FILES) -> None:
-        """Write few files out of many, and remove what killed writers left.
+        """Write few files out of many, all of the current schema, and remove what killed writers left.
 
         Of several rows of one run those go that say nothing of their own; rows that conflict stay. New parts are in
         place before old ones go, so a kill at any instant, another writer or another pack lose nothing; at worst a run
@@ -201,7 +201,7 @@ class Store:
                 f"set max_files to {count}, or max_bytes higher"
             )
         for folder, old, table, new in zip(self._folders, (runs, states), rows, packed, strict=True):
-            if len(new) != len(old) or len(table) != sum(map(len, old.values())):
+            if len(new) != len(old) or len(table) != sum(map(len, old.values())) or folder.outdated(old):
                 for data in new:
                     folder.place(data)
                 folder.remove(old)
