@@ -49,12 +49,12 @@ def with_verdicts(store: Snapshot, runs: pd.DataFrame) -> pd.DataFrame:
     if not unseen.any():
         return runs
     keys = runs.loc[unseen, [*KEY]].itertuples(index=False, name=None)
-    found = store.load(runs=keys, columns=["spec", "exact", "best_weights"])
-    verdicts = runs["exact"].astype(object)
-    for spec, part in found.groupby("spec"):
+    found: dict[tuple[object, ...], bool | None] = {}
+    for spec, part in store.load(runs=keys, columns=["spec", "best_weights"]).groupby("spec"):
         exact = judge(str(spec), part["seed"].to_list(), part["best_weights"].to_list())
-        found.loc[part.index, "exact"] = exact
-    verdicts[unseen] = found["exact"].to_numpy()  # both are ordered by run
+        found |= zip(part[[*KEY]].itertuples(index=False, name=None), exact, strict=True)
+    verdicts = runs["exact"].astype(object)
+    verdicts[unseen] = [found.get(key) for key in runs.loc[unseen, [*KEY]].itertuples(index=False, name=None)]
     return runs.assign(exact=verdicts)
 
 
