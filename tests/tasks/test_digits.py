@@ -205,3 +205,9 @@ def test_states_before_the_first_digit_are_those_of_the_published_runs():
     changed = dataclasses.replace(PRODUCT, initial=0.5)
     for spec in EXPERIMENTS["mnist-product"].specs:
         assert dataclasses.replace(spec, task=changed).network(0)[1].initial == 0.5
+
+
+def test_what_the_protocol_has_a_default_for_is_still_required():
+    missing = "'operation', 'length', 'test_lengths', 'digits', and 'images'"
+    with pytest.raises(TypeError, match=f"missing 5 required keyword-only arguments: {missing}"):
+        DigitSequences()

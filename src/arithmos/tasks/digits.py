@@ -71,7 +71,7 @@ class DigitSequences(Task):
     """Changes when a task and seed give other batches or initial weights, or when another network reads the images."""
 
     operation: Literal["mul", "add"] = field()
-    length: int
+    length: int = field()
     test_lengths: tuple[int, ...] = field()
     digits: tuple[int, ...]
     images: int
