@@ -338,7 +338,7 @@ def test_catalogue(store, engines):
 def test_more_records_than_memory_holds_are_refused_before_anything_is_run(tmp_path):
     spec = make_spec(iterations=10**9, evaluate_every=1)
     endless = Experiment(name="endless", item="", title="", specs=(spec,), seeds=1)
-    with pytest.raises(ValueError, match=r"all_records must be left out, .* 1,000,000,001 records .* 19 GiB of memory"):
+    with pytest.raises(ValueError, match=r"all_records must be False, .* 1,000,000,001 records .* 19 GiB of memory"):
         bench.run([endless], store=tmp_path / "runs", all_records=True)
 
 

@@ -67,7 +67,7 @@ DIGITS = {"operation": "mul", "test_lengths": (2, 10**6), "digits": (1, 2), "ima
     ],
 )
 def test_a_run_too_large_for_memory_is_refused(task, changes, message):
-    with pytest.raises(ValueError, match=f"^{message}.* of memory or more, and may have 8 GiB$"):
+    with pytest.raises(ValueError, match=f"^{message}.* of memory or more, the limit is 8 GiB$"):
         Spec(task=task, model=Model("own", (Layer("NMU"),) * (2 if isinstance(task, Arithmetic) else 1)), **changes)
 
 
@@ -250,7 +250,7 @@ def test_a_unit_in_a_cell_is_known_by_the_cell():
 
     assert version(OWN) == version(OWN) != version(OWN + "\n")
     bare = "from arithmos.nn import NAU\nclass Mine(NAU): pass\n"
-    with pytest.raises(ValueError, match=r"unit 'Mine': its source, .* is not found; write it into a file"):
+    with pytest.raises(ValueError, match=r"unit 'Mine': its source, .* was not found; define it in a file"):
         version(bare)
 
 

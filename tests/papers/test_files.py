@@ -281,17 +281,17 @@ def test_what_is_wrong_is_named(text, message, read):
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("a.csv", b"", "is no table of numbers: it has no rows"),
+        ("a.csv", b"", "is not a table of numbers: it has no rows"),
         ("a.csv", b"," * 2**20 + b"1\n2\n", "must have at most 1,048,576 characters"),
         ("a.csv", b"1,2\n3,x\n", "could not convert string 'x'"),
         ("a.csv", b"1,2\n3\n", "number of columns changed"),
         ("a.csv", b"1,2\n3,nan\n" * 5, "targets must be finite, got nan"),
         ("a.csv", b"1,2\n3,1e99\n" * 5, "targets must be finite, got inf"),
-        ("a.csv", b"1\n2\n", "rows: it must have inputs beside 1 targets, got 1 columns"),
-        ("a.csv", b"\xff\xfe", "is no table of numbers: 'utf-8' codec"),
-        ("a.csv", b"1,2\n3,4\n", "inputs must have a row to train on"),
-        ("a.npy", b"1,2\n3,4\n", "is no table of numbers"),
-        ("a.npy", b"", "is no table of numbers"),
+        ("a.csv", b"1\n2\n", "rows: it must have inputs besides 1 targets, got 1 columns"),
+        ("a.csv", b"\xff\xfe", "is not a table of numbers: 'utf-8' codec"),
+        ("a.csv", b"1,2\n3,4\n", "inputs must have a training row"),
+        ("a.npy", b"1,2\n3,4\n", "is not a table of numbers"),
+        ("a.npy", b"", "is not a table of numbers"),
     ],
 )
 def test_data_that_cannot_be_used_are_named(name, data, message, tmp_path, read):
@@ -311,7 +311,7 @@ def test_arrays_that_are_no_tables_are_named(array, tmp_path, read):
 
 def test_what_has_no_file_form_is_said(read, tmp_path):
     (tmp_path / "a.csv").write_text("1,2\n" * 9)
-    with pytest.raises(ValueError, match="a task of data at hand cannot be written as TOML, got Rows"):
+    with pytest.raises(ValueError, match="a task with data in memory cannot be written as TOML, got Rows"):
         to_toml(read("models = 'NMU'\ntask.rows = 'a.csv'"))
 
 

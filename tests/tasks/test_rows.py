@@ -64,7 +64,7 @@ def test_own_test_set_is_kept_whole():
 @pytest.mark.parametrize(
     ("inputs", "targets", "options", "message"),
     [
-        ([[1, 2], [3, 4]], [1, 2], {}, "inputs must have a row to train on .*got 2 rows"),
+        ([[1, 2], [3, 4]], [1, 2], {}, "inputs must have a training row .*got 2 rows"),
         ([[1, 2]] * 5, [1] * 4, {}, "inputs and targets must have as many rows, got 5 and 4"),
         ([[1, np.nan]] * 5, [1] * 5, {}, "inputs must be finite, got nan in row 0, column 1"),
         ([[1, 2]] * 5, [1, 1, np.inf, 1, 1], {}, "targets must be finite, got inf in row 2, column 0"),
@@ -75,7 +75,7 @@ def test_own_test_set_is_kept_whole():
             {"validation_share": 0},
             "validation_share must be above 0 and below 1, got 0",
         ),
-        ([[1, 2]] * 5, [1] * 5, {"test": ([[1]], [1])}, "test must have 2 columns as the data has, got 1"),
+        ([[1, 2]] * 5, [1] * 5, {"test": ([[1]], [1])}, "test must have 2 columns, as the data has, got 1"),
     ],
 )
 def test_bad_data_is_refused_by_name(inputs, targets, options, message):

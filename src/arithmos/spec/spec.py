@@ -1,7 +1,7 @@
-"""`Spec`: all that decides a run but its seed.
+"""`Spec`: everything that determines a run except its seed.
 
-A spec is plain values. Its id is the hash of its canonical JSON, in which the versions of task and units stand too,
-so a stored number is never mistaken for that of a changed task. Names and labels are not part of it.
+A spec consists of plain values. Its id is the hash of its canonical JSON, which includes the versions of task and
+units, so a stored number is never attributed to a changed task. Names and labels are not part of it.
 """
 
 import dataclasses
@@ -29,15 +29,15 @@ from .options import try_options
 T = TypeVar("T", SparsitySchedule, InputRegularizer, "Adam")
 
 COUNTS = {"hidden_size": 1, "iterations": 0, "batch_size": 1, "evaluate_every": 1}
-"""Whole numbers of a spec, and the least that each can be."""
+"""Whole numbers of a spec, with the smallest value of each."""
 
 GENERATOR = threading.Lock()
-"""Held by whoever draws from torch's own generator, which all threads share."""
+"""Lock for drawing from torch's global generator, which all threads share."""
 
 
 @dataclass(frozen=True)
 class Adam:
-    """The optimizer; its defaults are torch's."""
+    """Settings of the optimizer; the defaults are torch's."""
 
     lr: float = 1e-3
     beta1: float = 0.9
@@ -61,16 +61,16 @@ class Adam:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """All that decides a run but its seed.
+    """Everything that determines a run except its seed.
 
     Args:
-        task: where observations come from.
+        task: source of the observations.
         model: layers and schedule.
         hidden_size: width between the layers.
         iterations: the last iteration T; the loop runs t = 0 … T, so there are T + 1 updates.
-        batch_size: observations an iteration.
+        batch_size: observations per iteration.
         evaluate_every: iterations between two records; the first record is that of t = 0.
-        optimizer: Adam's settings.
+        optimizer: settings of Adam.
 
     Example:
         >>> from arithmos.spec import MODELS
@@ -101,9 +101,9 @@ class Spec:
             self._check_cell()
         elif self.model.inputs.strength:
             raise ValueError(
-                f"inputs of {self.model.name!r} can be regularized on sequences of digits only; strength must be 0"
+                f"inputs of {self.model.name!r} can only be regularized on sequences of digits; strength must be 0"
             )
-        elif self.model.inputs != InputRegularizer():  # what is not used is not part of a spec
+        elif self.model.inputs != InputRegularizer():  # an unused field is not part of a spec
             object.__setattr__(self, "model", dataclasses.replace(self.model, inputs=InputRegularizer()))
         memory.check(self)
 
@@ -120,7 +120,7 @@ class Spec:
             raise ValueError(f"the inputs of {self.model.name!r} have no regularizer; strength must be 0")
 
     def load(self) -> None:
-        """Load the users' files with its units, which are not loaded to know a spec and its id.
+        """Load the users' files with its units; a spec and its id are known without them.
 
         Raises:
             ValueError: a file does not load, or has no such unit; or the unit does not fit the spec.
@@ -140,26 +140,26 @@ class Spec:
 
     @property
     def observations(self) -> Observations:
-        """The task, where it is one of single observations."""
+        """The task, if it is one of single observations."""
         if self.task.sequential:
             raise TypeError("the task must be one of single observations, got sequences of digits")
         return cast(Observations, self.task)
 
     @property
     def sequences(self) -> DigitSequences:
-        """The task, where it is one of sequences of digits."""
+        """The task, if it is one of sequences of digits."""
         if not self.task.sequential:
             raise TypeError(f"the task must be one of sequences of digits, got {self.task!r}")
         return cast(DigitSequences, self.task)
 
     @property
     def records(self) -> int:
-        """Evaluations of a run that comes to its end."""
+        """Number of evaluations of a run that is not cut short."""
         return self.iterations // self.evaluate_every + 1
 
     @property
     def parts(self) -> tuple[Parts | None, ...]:
-        """What each layer is made of."""
+        """Parts of each layer."""
         return tuple(layer.parts for layer in self.model.layers)
 
     def plain(self) -> dict[str, Any]:
@@ -180,8 +180,8 @@ class Spec:
         A model that is not one of `MODELS` is named by its layers.
 
         Args:
-            plain: what `plain` returned, or the canonical JSON as `json.loads` reads it.
-            data: arguments of the task that its plain form names by a digest only, as in `tasks.from_plain`.
+            plain: result of `plain`, or the canonical JSON as `json.loads` reads it.
+            data: arguments of the task that its plain form only names by a digest, as in `tasks.from_plain`.
 
         Raises:
             ValueError: a value is wrong, the task or a unit is of another version, a unit is a user's, or data is
@@ -219,15 +219,15 @@ class Spec:
 
     @cached_property
     def id(self) -> str:
-        """Sixteen hexadecimal digits that name this spec."""
+        """Identifier of this spec, 16 hexadecimal digits."""
         return hashlib.blake2b(self.json().encode(), digest_size=8).hexdigest()
 
     def network(self, seed: int) -> nn.Sequential:
-        """The network with the initial weights of a run: those of the published run of the same seed.
+        """Return the network with the initial weights of a run: those of the published run of the same seed.
 
-        The generator is seeded with the run's seed and fills all layers twice, of which the second pass stays. A
-        user's layer whose `reset_parameters` takes no generator keeps what it drew when it was built, from torch's
-        global generator seeded likewise. Where images are read, that one fills all layers, those of torch a third time.
+        The generator is seeded with the run's seed and fills all layers twice; the second pass counts. A user's layer
+        whose `reset_parameters` takes no generator keeps what it drew when it was built, from torch's global generator
+        with the same seed. For images, the global generator fills all layers, those of torch a third time.
         """
         if self.task.sequential:
             return self._reading(seed, self.sequences.initial)
@@ -244,13 +244,13 @@ class Spec:
         return nn.Sequential(*layers)
 
     def _reading(self, seed: int, initial: float | None) -> nn.Sequential:
-        """The network that reads images; layers of torch are filled when they are built, too."""
+        """Return the network that reads images; torch's own layers also draw when they are built."""
         with GENERATOR, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             cell = self._cell(initial)
             torch.manual_seed(seed)
             reader = DigitReader()
-            if isinstance(cell, LSTM):  # the one cell that was torch's own, and so filled when built
+            if isinstance(cell, LSTM):  # the only cell that was torch's own, and so drew when built
                 cell.reset_parameters()
             for layer in (*reader.children(), getattr(cell, "unit", cell)) * 2:
                 if callable(reset := getattr(layer, "reset_parameters", None)):
@@ -258,7 +258,7 @@ class Spec:
         return nn.Sequential(reader, cell)
 
     def _cell(self, initial: float | None) -> nn.Module:
-        """The one layer as the cell of a sequence; a layer that goes along sequences itself is taken as it is."""
+        """Return the one layer as the cell of a sequence; a layer that handles sequences itself stays as it is."""
         layer = self.model.layers[0].build(*self.sizes)
         if callable(getattr(layer, "initial_state", None)):
             if initial is not None:
@@ -268,10 +268,10 @@ class Spec:
 
 
 def _floats(values: Mapping[str, float]) -> dict[str, float]:
-    """The same numbers whether they were written 1 or 1.0."""
+    """Return the numbers as floats, so that 1 and 1.0 are the same."""
     return {name: float(value) for name, value in values.items()}
 
 
 def _made(kind: type[T], name: str, plain: object) -> T:
-    """The dataclass with these fields."""
+    """Return the dataclass with these fields."""
     return kind(**_checks.table(name, plain, [field.name for field in dataclasses.fields(kind)]))

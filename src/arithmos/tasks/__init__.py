@@ -1,4 +1,4 @@
-"""What a network is asked to learn: where its observations come from, and when a run counts as solved."""
+"""Tasks: the source of a network's observations, and the criterion by which a run is solved."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -34,8 +34,8 @@ def from_plain(plain: Mapping[str, Any], data: Mapping[str, Any] | None = None) 
     """Return the task with a plain form: `from_plain(task.plain()) == task`.
 
     Args:
-        plain: what `plain` of a task returned.
-        data: arguments of the task that its plain form names by a digest only: `inputs`, `targets` and `test` of
+        plain: result of a task's `plain`.
+        data: arguments of the task that its plain form only names by a digest: `inputs`, `targets` and `test` of
             `Rows`, and `source` of `DigitSequences`, if it is not MNIST.
 
     Raises:

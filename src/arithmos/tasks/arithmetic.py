@@ -2,8 +2,8 @@ r"""The arithmetic task: an operation on sums over subsets of the input.
 
 .. math:: t = s_1 \circ s_2 \circ \dots, \qquad s_j = \sum_{i \in \text{subset}_j} x_i
 
-The subsets are contiguous, of equal length, each overlapping its neighbour, and stay where they are for a whole run;
-where they begin is drawn from the run's seed. Inputs are uniform: one range to train on, another to extrapolate to.
+The subsets are contiguous and of equal length, each overlaps its neighbor, and they stay in place for a whole run;
+their offset is drawn from the run's seed. Inputs are uniform: one range for training, another for extrapolation.
 """
 
 import json
@@ -35,11 +35,11 @@ OPERATIONS: dict[Operation, tuple[str, Callable[[list[Floats]], Floats]]] = {
     "root": ("√z", lambda sums: np.sqrt(sums[0])),
     "squared": ("z²", lambda sums: np.square(sums[0])),
 }
-"""Symbol and function of each operation, in the order in which tables print; square and root take the first sum."""
+"""Symbol and function of each operation, in the order of tables; square and root take the first sum."""
 
 
 def symbol(operation: str) -> str:
-    """Return an operation as it is written; empty for what is none of `OPERATIONS`."""
+    """Return the symbol of an operation; empty if it is not one of `OPERATIONS`."""
     return next((written for name, (written, _) in OPERATIONS.items() if name == operation), "")
 
 
@@ -51,14 +51,14 @@ MOST_SUBSETS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Arithmetic(Observations):
-    """An operation on sums over subsets of uniform inputs.
+    """Operation on sums over subsets of uniform inputs.
 
     Args:
         operation: one of `OPERATIONS`.
         input_size: length of the input.
         subset_ratio: length of a subset as a share of the input, rounded down.
-        overlap_ratio: overlap of neighbouring subsets as a share of the subset, rounded down.
-        subset_count: how many subsets.
+        overlap_ratio: overlap of neighboring subsets as a share of the subset, rounded down.
+        subset_count: number of subsets.
         fixed: the subsets as (start, stop), the same for every seed; the three arguments above are then unused.
         interpolation: range of training and validation inputs, one interval or two.
         extrapolation: range of test inputs.
@@ -74,7 +74,7 @@ class Arithmetic(Observations):
     kind = "arithmetic"
     output_size = 1
     version = 1
-    """Changes when the same task and seed give other numbers."""
+    """Version, which changes when the same task and seed give other numbers."""
 
     operation: Operation = field()
     input_size: int = 100
@@ -99,7 +99,7 @@ class Arithmetic(Observations):
             self._set("fixed", self._subsets(self.fixed))
 
     def _set(self, name: str, value: object) -> None:
-        """Keep a field in its plain form, so that its hash and JSON do not know how it was handed in."""
+        """Keep a field in its plain form, so that its hash and JSON do not depend on how it was given."""
         object.__setattr__(self, name, value)
 
     def _check_ratios(self) -> None:
@@ -153,15 +153,15 @@ class Arithmetic(Observations):
             ("input_size", WHOLE, "Length of the input."),
             ("subset_ratio", NUMBER, "Length of a subset as a share of the input, rounded down."),
             ("overlap_ratio", NUMBER, "Overlap of neighboring subsets as a share of the subset, rounded down."),
-            ("subset_count", WHOLE, "How many subsets."),
+            ("subset_count", WHOLE, "Number of subsets."),
             ("fixed", PAIRS, "The subsets as [start, stop], the same for every seed, instead of the three keys above."),
             ("interpolation", PAIRS, "Range of training and validation inputs: [low, high], or two such parts."),
-            ("extrapolation", PAIRS, "Range of test inputs, likewise."),
+            ("extrapolation", PAIRS, "Range of test inputs, in the same form."),
         )
 
     @staticmethod
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
-        """Return the width of input and output by a plain form of any version."""
+        """Return the width of input and output from a plain form of any version."""
         return plain["input_size"], 1
 
     @staticmethod
@@ -171,7 +171,7 @@ class Arithmetic(Observations):
             "operation": (str, "add, sub, mul, div, squared or root"),
             "subset_ratio": (float, "length of a subset as a share of the input; null for fixed subsets"),
             "overlap_ratio": (float, "overlap as a share of the subset; null for fixed subsets"),
-            "subset_count": (int, "how many subsets"),
+            "subset_count": (int, "number of subsets"),
             "interpolation": (str, "parts of the training range, a JSON list"),
             "extrapolation": (str, "parts of the test range, a JSON list"),
         }
@@ -187,26 +187,26 @@ class Arithmetic(Observations):
 
     @staticmethod
     def words(plain: Mapping[str, Any]) -> str:
-        """Return a plain form of any version in a few words."""
+        """Describe a plain form of any version in a few words."""
         return f"{symbol(plain['operation'])}, {plain['input_size']} inputs"
 
     @property
     def subset_length(self) -> int:
-        """Inputs in a subset that is not fixed."""
+        """Number of inputs in a subset that is not fixed."""
         return math.floor(self.subset_ratio * self.input_size)
 
     @property
     def overlap(self) -> int:
-        """Inputs that neighbouring subsets share."""
+        """Number of inputs that neighboring subsets share."""
         return math.floor(self.overlap_ratio * self.subset_length)
 
     @property
     def used(self) -> int:
-        """Inputs from the start of the first subset to the end of the last."""
+        """Number of inputs from the start of the first subset to the end of the last."""
         return self.subset_count * self.subset_length - (self.subset_count - 1) * self.overlap
 
     def subsets(self, seed: int) -> tuple[Subset, ...]:
-        """The subsets of a run as (start, stop).
+        """Return the subsets of a run as (start, stop).
 
         The offset is the first number that NumPy's legacy generator gives for the seed, as in the published runs.
         """
@@ -215,18 +215,18 @@ class Arithmetic(Observations):
         return self.subsets_at(_offset(seed, self.input_size - self.used + 1))
 
     def subsets_at(self, offset: int) -> tuple[Subset, ...]:
-        """The subsets when the first one begins at `offset`."""
+        """Return the subsets when the first one starts at `offset`."""
         stride = self.subset_length - self.overlap
         starts = (offset + j * stride for j in range(self.subset_count))
         return tuple((start, start + self.subset_length) for start in starts)
 
     def draws(self, seed: int) -> Uniform:
-        """Return how batches of a run are drawn."""
+        """Return the description of a run's batches."""
         ranges = self.interpolation, self.extrapolation
         return Uniform(self.operation, self.input_size, self.subsets(seed), *ranges)
 
     def memory(self, batch_size: int, records: int) -> dict[str, int]:
-        """Return the bytes of the simulation of a threshold; the validation and test sets are smaller."""
+        """Return the bytes for simulating a threshold; the validation and test sets are smaller."""
         return {"input_size": 8 * CHUNK * self.input_size}
 
     @property
@@ -235,7 +235,7 @@ class Arithmetic(Observations):
         return tuple(known()["longer"])
 
     def thresholds(self) -> dict[str, float]:
-        """Return the test errors below which a run is solved, by name; those of a new task take a while to find."""
+        """Return the test errors below which a run is solved, by name; those of a new task are simulated first."""
         return {name: threshold(self, longer).value for name, longer in known()["longer"].items()}
 
     def combine(self, sums: list[Floats]) -> Floats:
@@ -243,29 +243,29 @@ class Arithmetic(Observations):
         return OPERATIONS[self.operation][1](sums)
 
     def target(self, x: Floats, seed: int) -> NDArray[np.float32]:
-        """Targets `[rows, 1]` of inputs `[rows, input_size]`, summed in float64."""
+        """Return the targets `[rows, 1]` of inputs `[rows, input_size]`, summed in float64."""
         sums = [x[:, start:stop].sum(axis=1, dtype=np.float64) for start, stop in self.subsets(seed)]
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.combine(sums).astype(np.float32)[:, None]
 
     def batch(self, seed: int, step: int, size: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Inputs and targets of one training iteration."""
+        """Return the inputs and targets of one training iteration."""
         words = philox.words((seed, philox.RUN), philox.TRAIN, step, size, self.input_size)
         x = philox.uniform(words, self.interpolation)
         return x, self.target(x, seed)
 
     def validation(self, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Inputs and targets of the validation set of a run; runs of one input size and range have the same inputs."""
+        """Return the validation set of a run; runs with the same input size and range have the same inputs."""
         x = _fixed_inputs(philox.VALIDATION, self.input_size, self.interpolation)
         return x, self.target(x, seed)
 
     def test(self, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Inputs and targets of the test set of a run, likewise."""
+        """Return the test set of a run; runs with the same input size and range have the same inputs."""
         x = _fixed_inputs(philox.TEST, self.input_size, self.extrapolation)
         return x, self.target(x, seed)
 
     def formula(self, seed: int) -> str:
-        """The target as an expression in x1, x2, …, to be read by a person or by SymPy."""
+        """Return the target as an expression in x1, x2, …, readable for people and SymPy."""
         sums = [" + ".join(f"x{i + 1}" for i in range(start, stop)) for start, stop in self.subsets(seed)]
         if self.operation == "squared":
             return f"({sums[0]})**2"
@@ -286,7 +286,7 @@ def _range(name: str, value: object) -> Range:
     for low, high in range_:
         with np.errstate(over="ignore"):
             width = np.float32(high) - np.float32(low)
-        if not (width > 0 and math.isfinite(width)):  # as the random generator sees them
+        if not (width > 0 and math.isfinite(width)):  # in the arithmetic of the random generator
             raise ValueError(f"{name} must have parts (low, high) with low below high in float32, got ({low}, {high})")
     return range_
 

@@ -1,9 +1,9 @@
-r"""Sequences of handwritten digits: the running product, or sum, of what the images show.
+r"""Sequences of handwritten digits: the running product, or sum, of the digits on the images.
 
 .. math:: t_i = \prod_{j \le i} d_j \qquad \text{or} \qquad t_i = \sum_{j \le i} d_j
 
-A network sees images, one a step, and is told the target after each. It trains on short sequences and is tested on
-longer ones. The images are put in an order and cut into sequences; what is left over is dropped.
+A network sees one image per step and learns the target after each. It trains on short sequences and is tested on
+longer ones. The images are put in an order and cut into sequences; the remainder is dropped.
 """
 
 from collections.abc import Mapping
@@ -27,12 +27,11 @@ Indices = NDArray[np.int64]
 Part = Literal["training", "validation", "test"]
 
 ORDERS: dict[Part, int] = {"training": 62379872, "validation": 47430696, "test": 88253339}
-"""Seeds of the orders in which runs are evaluated, the same for all of them, as in the published runs."""
+"""Seeds of the orders in which all runs are evaluated, as in the published runs."""
 
 EXTRA = ("curve_training", "curve_lengths", "digit_outputs", "digit_spreads")
-"""What a run reports besides: errors on the training images at the records of its curve, and test errors, record by
-record, of each test length; mean and standard deviation of what is read off the test images of each digit at the best
-record."""
+"""Further results of a run: training errors at the records of its curve; test errors of each test length, record by
+record; mean and standard deviation of the numbers read off the test images of each digit at the best record."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,16 +40,16 @@ class DigitSequences(Task):
 
     Args:
         operation: "mul" or "add".
-        length: images in a training sequence, and in a validation sequence.
+        length: images in a training or validation sequence.
         test_lengths: images in the sequences of each test; `length` is one of them.
         digits: the digits that occur; the published runs multiplied no zeros.
         images: training images of these digits.
-        validation_size: how many of the last training images, before any digit is left out, are for validation.
-        fixed: a training sequence holds the same images for a whole run, as in the published runs, and only the order
-            of sequences changes; otherwise every epoch cuts the images anew.
-        every_step: the loss counts every step of a sequence, as in the published runs, and not its last only.
-        initial: state of the cell before the first image; None for what leaves the first number as it is, 1 for
-            products and 0 for sums, and 0 for gated units and the LSTM, as in the published runs.
+        validation_size: number of the last training images, before any digit is left out, used for validation.
+        fixed: whether a training sequence holds the same images for a whole run, as in the published runs, so that only
+            the order of sequences changes; otherwise every epoch cuts the images anew.
+        every_step: whether the loss counts every step of a sequence, as in the published runs, or only the last.
+        initial: state of the cell before the first image. None for the neutral value, 1 for products and 0 for sums,
+            but 0 for gated units and the LSTM, as in the published runs.
         data: digest of the images and labels.
         source: images and labels other than MNIST; `images` and `data` then follow from them.
 
@@ -68,7 +67,7 @@ class DigitSequences(Task):
     scale = 0.1307, 0.3081
     """Mean and standard deviation of the pixels of MNIST, by which images are put to scale."""
     version = 2
-    """Changes when a task and seed give other batches or initial weights, or when another network reads the images."""
+    """Version, which changes when a task and seed give other batches or initial weights, or with the reader."""
 
     operation: Literal["mul", "add"] = field()
     length: int = field()
@@ -95,7 +94,7 @@ class DigitSequences(Task):
             object.__setattr__(self, "initial", _checks.number("initial", self.initial))
         if not self.digits or not set(self.digits) <= set(range(10)):
             raise ValueError(f"digits must be some of 0 to 9, got {self.digits}")
-        object.__setattr__(self, "digits", tuple(sorted(set(self.digits))))  # no order: results are told by digit
+        object.__setattr__(self, "digits", tuple(sorted(set(self.digits))))  # unordered: results are stored by digit
         if self.length not in self.test_lengths or min(self.test_lengths) < 1:
             raise ValueError(f"test_lengths must be at least 1 and have length {self.length}, got {self.test_lengths}")
         if self.source is not None:
@@ -121,7 +120,7 @@ class DigitSequences(Task):
         """Return the task with this plain form.
 
         Args:
-            plain: what `plain` returned.
+            plain: result of `plain`.
             source: images and labels, if they are not MNIST; those of another digest are refused.
         """
         known = values(cls, plain, [field.name for field in fields(cls) if field.name != "source"])
@@ -136,20 +135,20 @@ class DigitSequences(Task):
             DigitSequences,
             ("operation", TEXT, "mul or add."),
             ("length", WHOLE, "Images in a training sequence."),
-            ("initial", NUMBER, "State of the cell before the first image; as published unless told."),
+            ("initial", NUMBER, "State of the cell before the first image; as published by default."),
         ) + keys(
             DigitSequences,
-            ("digits", WHOLES, "The digits that occur."),
+            ("digits", WHOLES, "Digits that occur."),
             ("test_lengths", WHOLES, "Images in the sequences of each test; the length is one of them."),
             ("images", WHOLE, "Training images of these digits: 55,000 of all digits, 49,566 without the zeros."),
-            ("validation_size", WHOLE, "How many of the last training images are for validation."),
-            ("fixed", FLAG, "A training sequence holds the same images for a whole run."),
-            ("every_step", FLAG, "The loss counts every step of a sequence, not its last only."),
+            ("validation_size", WHOLE, "Number of the last training images used for validation."),
+            ("fixed", FLAG, "Whether a training sequence holds the same images for a whole run."),
+            ("every_step", FLAG, "Whether the loss counts every step of a sequence, or only the last."),
             sweep=False,
         )
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of an experiment file that make this task.
+        """Return the settings of an experiment file for this task.
 
         Raises:
             ValueError: its images are not MNIST.
@@ -160,7 +159,7 @@ class DigitSequences(Task):
 
     @staticmethod
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
-        """Return the width of input and output by a plain form of any version."""
+        """Return the width of input and output from a plain form of any version."""
         return 2, 1
 
     @staticmethod
@@ -169,7 +168,7 @@ class DigitSequences(Task):
         return {
             "operation": (str, "add or mul"),
             "images": (str, "digest of the images and labels"),
-            "digits": (list, "which of them occur"),
+            "digits": (list, "digits that occur"),
             "length": (int, "images in a training sequence"),
             "test_lengths": (list, "images in the sequences of each test"),
         }
@@ -185,14 +184,14 @@ class DigitSequences(Task):
 
     @staticmethod
     def extra_sizes(plain: Mapping[str, Any], records: int) -> dict[str, int]:
-        """Return how many numbers a run of so many records reports besides, by name."""
+        """Return the sizes of the further results of a run with this many records, by name."""
         digits = len(plain["digits"])
         sizes = (records, records * len(plain["test_lengths"]), digits, digits)
         return dict(zip(EXTRA, sizes, strict=True))
 
     @staticmethod
     def words(plain: Mapping[str, Any]) -> str:
-        """Return a plain form of any version in a few words."""
+        """Describe a plain form of any version in a few words."""
         return f"{symbol(plain['operation'])} of {plain['length']} digits"
 
     @property
@@ -201,20 +200,20 @@ class DigitSequences(Task):
         return self.length
 
     def references(self) -> dict[str, ReferenceRule]:
-        """Return how thresholds, one for each test length, are made of reference runs, by name."""
+        """Return the rules for thresholds from reference runs, one per test length, by name."""
         return reference_rules(self.operation)
 
     @property
     def sequences(self) -> int:
-        """Training sequences."""
+        """Number of training sequences."""
         return self.images // self.length
 
     def epoch(self, batch_size: int) -> int:
-        """Iterations that see every training sequence once; the last batch may be smaller."""
+        """Return the iterations that see every training sequence once; the last batch may be smaller."""
         return -(-self.sequences // batch_size)
 
     def memory(self, batch_size: int, records: int) -> dict[str, int]:
-        """Return the bytes of the images of a batch, in float32, and of the records, all of which are kept."""
+        """Return the bytes of a batch of images, in float32, and of the records, all of which are kept."""
         return {
             "batch_size or length": 4 * 28 * 28 * batch_size * self.length,
             "iterations / evaluate_every": 4 * records * (3 + len(self.test_lengths)),
@@ -224,7 +223,7 @@ class DigitSequences(Task):
     def _digits(self) -> Digits:
         source = _mnist() if self.source is None else self.source
         if source.digest != self.data:
-            raise ValueError(f"the digits at hand are {source.digest}, and the task is about {self.data}")
+            raise ValueError(f"the digits must be those of the task, {self.data}, got {source.digest}")
         return source
 
     def _eligible(self, part: Part) -> Indices:
@@ -241,22 +240,22 @@ class DigitSequences(Task):
     def _cut(self, part: Part) -> slice:
         end = len(self._digits.train_labels) - self.validation_size
         if end < 1:
-            raise ValueError(f"validation_size must leave images to train on, got {self.validation_size}")
+            raise ValueError(f"validation_size must leave images for training, got {self.validation_size}")
         return slice(None, end) if part == "training" else slice(end, None)
 
     def pixels(self, part: Part) -> tuple[Images, Images]:
-        """Images `[n, 28, 28]` of the task's digits, and which digits they show `[n]`."""
+        """Return images `[n, 28, 28]` of the task's digits, and the digits they show `[n]`."""
         source, kept = self._digits, self._eligible(part)
         images = source.test_images if part == "test" else source.train_images[self._cut(part)]
         return images[kept], self._labels(part)[kept]
 
     def cut(self, order: Indices, length: int) -> Indices:
-        """Sequences `[n, length]` of images in a given order."""
+        """Cut images in a given order into sequences `[n, length]`."""
         count = len(order) // length
         return order[: count * length].reshape(count, length)
 
     def evaluation(self, part: Part, length: int) -> Indices:
-        """The sequences `[n, length]`, as places in `pixels`, on which all runs are evaluated."""
+        """Return the sequences `[n, length]`, as indices into `pixels`, on which all runs are evaluated."""
         order = np.random.RandomState(ORDERS[part]).permutation(len(self._eligible(part)))
         sequences = self.cut(order, length)
         if not len(sequences):
@@ -264,25 +263,25 @@ class DigitSequences(Task):
         return sequences
 
     def training(self, seed: int) -> Indices:
-        """The training sequences `[sequences, length]` of a run, as places in `pixels`, if they are fixed."""
+        """Return the training sequences `[sequences, length]` of a run, as indices into `pixels`, if they are fixed."""
         own = int(np.random.RandomState(seed).randint(0, 2**32 - 1, dtype=np.int64))
         return self.cut(np.random.RandomState(own).permutation(self.images), self.length)
 
     def at(self, seed: int, epoch: int) -> Indices:
-        """The training sequences of a run in the order of an epoch: a function of seed and epoch, and of no state."""
+        """Return the training sequences of a run in the order of an epoch, which depends on seed and epoch alone."""
         count = self.sequences if self.fixed else self.images
         word = philox.words((seed, philox.RUN), philox.ORDER, epoch, count, 1)[:, 0]
         order = np.argsort(word, kind="stable")
         return self.training(seed)[order] if self.fixed else self.cut(order, self.length)
 
     def targets(self, labels: NDArray[Any]) -> NDArray[np.float64]:
-        """Targets of every step of sequences of labels `[n, length]`."""
+        """Return the targets of every step of sequences of labels `[n, length]`."""
         accumulate = np.multiply if self.operation == "mul" else np.add
         values: NDArray[np.float64] = accumulate.accumulate(labels.astype(np.float64), axis=1)
         return values
 
     def formula(self, seed: int) -> str:
-        """The target as an expression, to be read by a person."""
+        """Return the target as an expression, for people."""
         return ("*" if self.operation == "mul" else " + ").join(f"d{i + 1}" for i in range(self.length))
 
 

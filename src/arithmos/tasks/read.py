@@ -1,4 +1,4 @@
-"""Tables of numbers from files: CSV, and NumPy's own format without pickles."""
+"""Tables of numbers from files: CSV, and NumPy's format without pickles."""
 
 import re
 from pathlib import Path
@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 from .. import _checks
 
 EXACT = 2**53
-"""Integers up to this one are all numbers of float64."""
+"""Largest integer up to which float64 holds all integers."""
 
 SUFFIXES = (".csv", ".npy")
 MOST_BYTES = 2**30
-"""Size of the largest CSV file."""
+"""Largest size of a CSV file."""
 MOST_HEAD = 2**20
-"""Characters of the longest first line of a CSV file."""
+"""Most characters in the first line of a CSV file."""
 _LONG = re.compile(r"(?:^|(?<=,))\s*[+-]?0*([1-9]\d{15,})\s*(?=,|$)")
-"""A field that is an integer of 16 digits or more."""
+"""Field with an integer of 16 digits or more."""
 
 
 def read_numbers(path: str | Path) -> NDArray[np.floating[Any] | np.integer[Any]]:
-    """The table in a file: comma-separated values, whose first line may be names, or an `.npy` file.
+    """Read the table in a file: comma-separated values, whose first line may be names, or an `.npy` file.
 
     Raises:
-        ValueError: it is not a table of numbers; the message says where.
+        ValueError: the file is not a table of numbers; the message says where.
         FileNotFoundError: there is no such file.
     """
     path = Path(path)
@@ -35,8 +35,8 @@ def read_numbers(path: str | Path) -> NDArray[np.floating[Any] | np.integer[Any]
         raise FileNotFoundError(f"there is no file {str(path)!r}")
     try:
         table = _csv(path) if path.suffix.lower() == ".csv" else np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:  # NumPy reads the head of its files as Python, and anything may come of that
-        raise ValueError(f"{str(path)!r} is no table of numbers: {error}") from error
+    except Exception as error:  # NumPy evaluates the header of its files as Python, which may raise anything
+        raise ValueError(f"{str(path)!r} is not a table of numbers: {error}") from error
     if table.ndim != 2 or table.dtype.kind not in "fiu":
         raise ValueError(f"{str(path)!r} must be a table of numbers, got {table.dtype} of shape {table.shape}")
     return table
@@ -74,7 +74,7 @@ def _csv(path: Path) -> NDArray[np.float64]:
 
 
 def _numbers(line: str) -> bool:
-    """Whether a line has a number at all; one of names has none."""
+    """Return whether a line has any number; a line of names has none."""
     return any(_is_number(field) for field in line.split(","))
 
 

@@ -1,8 +1,8 @@
-"""A user's own data as a task: rows of inputs and targets, known by their digest.
+"""Users' data as a task: rows of inputs and targets, identified by their digest.
 
-The rows are put in one order by the shared random stream and cut into training, validation and test rows; a batch
-takes training rows with replacement. So any engine draws the same batch at the same step, and only the digest of
-the data, not the data, is part of a run's name.
+The shared random stream determines the order of the rows, which are cut into training, validation and test rows; a
+batch takes training rows with replacement. So any engine draws the same batch at the same step, and only the digest of
+the data is part of a run's identity.
 """
 
 import hashlib
@@ -29,11 +29,10 @@ class Rows(Observations):
     Args:
         inputs: `[rows, columns]`, finite.
         targets: `[rows]` or `[rows, outputs]`, finite.
-        test: inputs and targets of the user's own test set, on which to extrapolate; without it test rows are taken
-            from `inputs`.
+        test: inputs and targets of a test set, for extrapolation; by default, test rows are taken from `inputs`.
         validation_share: share of the rows kept for validation.
-        test_share: share of the rows kept for the test; unused when there is a test set.
-        threshold: test error below which a run counts as solved, if there is one.
+        test_share: share of the rows kept for the test; unused with a test set.
+        threshold: test error below which a run is solved, if there is one.
 
     Example:
         >>> rows = Rows([[1, 2], [3, 4], [5, 6], [7, 8], [9, 10]], [2, 12, 30, 56, 90])
@@ -43,7 +42,7 @@ class Rows(Observations):
 
     kind = "rows"
     version = 1
-    """Changes when the same data and seed give other batches."""
+    """Version, which changes when the same data and seed give other batches."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class Rows(Observations):
         n_test = max(1, round(test_share * n)) if test is None else 0
         if n - n_validation - n_test < 1:
             raise ValueError(
-                f"inputs must have a row to train on beside {n_validation} for validation (validation_share) and "
+                f"inputs must have a training row besides {n_validation} for validation (validation_share) and "
                 f"{n_test} for the test (test_share), got {n} rows"
             )
         order = np.argsort(philox.words((0, philox.SHARED), philox.SPLIT, 0, n, 1)[:, 0], kind="stable")
@@ -76,7 +75,7 @@ class Rows(Observations):
             self._test = _table("test inputs", test[0], "test targets", test[1])
             for mine, theirs in zip(self._test, data, strict=True):
                 if mine.shape[1] != theirs.shape[1]:
-                    raise ValueError(f"test must have {theirs.shape[1]} columns as the data has, got {mine.shape[1]}")
+                    raise ValueError(f"test must have {theirs.shape[1]} columns, as the data has, got {mine.shape[1]}")
         self.threshold = None if threshold is None else float(_checks.number("threshold", threshold))
         self.validation_share = float(validation_share)
         self.test_share = float(test_share) if test is None else 0.0
@@ -104,13 +103,13 @@ class Rows(Observations):
         targets: ArrayLike | None = None,
         test: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> "Rows":
-        """Return the task with this plain form, which holds a digest of the data only: the data must be given again.
+        """Return the task with this plain form, which only has a digest of the data: the data must be given again.
 
         Args:
-            plain: what `plain` returned.
-            inputs: as they were.
-            targets: as they were.
-            test: as it was, if there was a test set.
+            plain: result of `plain`.
+            inputs: the same inputs.
+            targets: the same targets.
+            test: the same test set, if there was one.
         """
         known = values(cls, plain, _PLAIN)
         digest, own_test = known["digest"], not known["test_share"]
@@ -127,9 +126,9 @@ class Rows(Observations):
     def keys() -> tuple[Key, ...]:
         """Return the keys of the task in an experiment file."""
         return (
-            Key("rows", PATH, "Your own data: a .csv file, whose first line may be names, or an .npy file.", REQUIRED),
-            Key("targets", WHOLE, "How many of the last columns are targets; the others are inputs.", 1),
-            Key("test", PATH, "A file of rows to test on; without it some rows of the data are kept for that."),
+            Key("rows", PATH, "Your data: a .csv file, whose first line may be names, or an .npy file.", REQUIRED),
+            Key("targets", WHOLE, "Number of the last columns that are targets; the others are inputs.", 1),
+            Key("test", PATH, "File of test rows; by default, some rows of the data are kept for the test."),
             Key("validation_share", NUMBER, "Share of the rows kept for validation.", 0.2, sweep=True),
             Key("test_share", NUMBER, "Share of the rows kept for the test.", 0.2, sweep=True),
             Key("threshold", NUMBER, "Test error below which a run is solved.", sweep=True),
@@ -146,17 +145,17 @@ class Rows(Observations):
                 with at(f"{name}: "):
                     found = read_numbers(folder / settings[name])
                     if found.shape[1] <= targets:
-                        raise ValueError(f"it must have inputs beside {targets} targets, got {found.shape[1]} columns")
+                        raise ValueError(f"it must have inputs besides {targets} targets, got {found.shape[1]} columns")
                     data[name] = found[:, :-targets], found[:, -targets:]
         return cls(*data["rows"], test=data.get("test"), **others)
 
     def settings(self) -> dict[str, Any]:
         """Raise ValueError: a file cannot hold the rows."""
-        raise ValueError(f"a task of data at hand cannot be written as TOML, got {self!r}")
+        raise ValueError(f"a task with data in memory cannot be written as TOML, got {self!r}")
 
     @staticmethod
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
-        """Return the width of input and output by a plain form of any version."""
+        """Return the width of input and output from a plain form of any version."""
         return plain["input_size"], plain["output_size"]
 
     @staticmethod
@@ -171,17 +170,17 @@ class Rows(Observations):
 
     @staticmethod
     def words(plain: Mapping[str, Any]) -> str:
-        """Return a plain form of any version in a few words."""
+        """Describe a plain form of any version in a few words."""
         return f"rows of data, {plain['input_size']} inputs"
 
     @property
     def input_size(self) -> int:
-        """Columns of the inputs."""
+        """Number of input columns."""
         return int(self.training()[0].shape[1])
 
     @property
     def output_size(self) -> int:
-        """Columns of the targets."""
+        """Number of target columns."""
         return int(self.training()[1].shape[1])
 
     def thresholds(self) -> dict[str, float]:
@@ -189,15 +188,15 @@ class Rows(Observations):
         return {} if self.threshold is None else {"threshold": self.threshold}
 
     def training(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The rows from which batches are drawn."""
+        """Return the rows from which batches are drawn."""
         return self._training
 
     def validation(self, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The validation rows, the same for every seed."""
+        """Return the validation rows, the same for every seed."""
         return self._validation
 
     def test(self, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The test rows, the same for every seed."""
+        """Return the test rows, the same for every seed."""
         return self._test
 
     def draws(self, seed: int) -> Table:
@@ -205,12 +204,12 @@ class Rows(Observations):
         return Table(*self._training)
 
     def indices(self, seed: int, step: int, size: int) -> NDArray[np.int64]:
-        """Which training rows make the batch of one iteration: floor(word · rows / 2³²)."""
+        """Return the indices of the training rows in the batch of one iteration: floor(word · rows / 2³²)."""
         word = philox.words((seed, philox.RUN), philox.ROWS, step, size, 1)[:, 0].astype(np.uint64)
         return ((word * np.uint64(len(self.training()[0]))) >> np.uint64(32)).astype(np.int64)
 
     def batch(self, seed: int, step: int, size: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Inputs and targets of one training iteration."""
+        """Return the inputs and targets of one training iteration."""
         x, t = self.training()
         chosen = self.indices(seed, step, size)
         return x[chosen], t[chosen]
@@ -246,8 +245,8 @@ def _matrix(name: str, values: ArrayLike, *, column: bool = False) -> NDArray[np
 
 
 def check_integers(name: str, values: ArrayLike) -> None:
-    """Refuse integers so large that float64 does not tell them from their neighbours."""
-    array = np.asarray(values) if hasattr(values, "dtype") else np.asarray(values, object)  # as the integers they are
+    """Raise if there are integers so large that float64 rounds them."""
+    array = np.asarray(values) if hasattr(values, "dtype") else np.asarray(values, object)  # keep integers
     if array.dtype.kind in "iu" and array.size:
         integers = [int(array.max()), int(array.min())]
     else:

@@ -1,7 +1,7 @@
-"""The protocol of tasks: everything that the rest of the package asks of one.
+"""Protocol of tasks: everything that the rest of the package asks of one.
 
-A task is one class in one file, listed in `KINDS`. Its batches are described as data: engines know how to draw from
-`Uniform` and from `Table`, and the torch engine also takes the batches of any other task as its `batch` returns them.
+A task is one class in one file, listed in `KINDS`. Its batches are described as data: engines can draw from `Uniform`
+and `Table`, and the torch engine also takes the batches of any other task from its `batch`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ Operation = Literal["add", "sub", "mul", "div", "squared", "root"]
 Range = tuple[tuple[float, float], ...]
 Subset = tuple[int, int]
 Columns = Mapping[str, tuple[type, str]]
-"""Type and meaning of columns, by name; a list is one of whole numbers."""
+"""Type and meaning of columns, by name; a list holds whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ class Table:
 
 @dataclass(frozen=True)
 class ReferenceRule:
-    """How a threshold is made of reference runs.
+    """Rule that derives a threshold from reference runs.
 
     Args:
-        freedom: degrees of freedom of t; None for one less than there are runs.
-        seeds: the runs that count; None for all.
+        freedom: degrees of freedom of t; None for the number of runs minus one.
+        seeds: seeds of the runs that count; None for all.
     """
 
     freedom: int | None = None
@@ -69,7 +69,7 @@ class ReferenceRule:
 
 
 class Task(Protocol):
-    """What a network is asked to learn.
+    """Task that a network learns.
 
     Tasks are hashable and compare by value. Static methods take the plain form of any version, as a store may hold it.
     A task that inherits from the protocol need not say what has a default.
@@ -122,13 +122,13 @@ class Task(Protocol):
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Task":
-        """Return the task with a plain form; data that it names by a digest only are further keyword arguments."""
+        """Return the task with a plain form; data that it only names by a digest are further keyword arguments."""
 
     @staticmethod
     def keys() -> tuple[Key, ...]:
         """Return the keys of the task in an experiment file.
 
-        One of them is the kind, by which the task is told from arithmetic ones.
+        One of them is the kind, which distinguishes the task from arithmetic ones.
         """
 
     @classmethod
@@ -137,7 +137,7 @@ class Task(Protocol):
         return cls(**settings)
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of an experiment file that make this task.
+        """Return the settings of an experiment file for this task.
 
         Raises:
             ValueError: a file cannot hold its data.
@@ -150,14 +150,14 @@ class Task(Protocol):
 
     @staticmethod
     def columns() -> Columns:
-        """Return the columns of a store, beside the widths of input and output."""
+        """Return the columns of a store, besides the widths of input and output."""
 
     @staticmethod
     def column_values(plain: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of `columns` that are not null.
 
         Raises:
-            LookupError, TypeError, ValueError: it is not the plain form of a task.
+            LookupError, TypeError, ValueError: the argument is not the plain form of a task.
         """
 
     @staticmethod
@@ -167,7 +167,7 @@ class Task(Protocol):
 
     @staticmethod
     def words(plain: Mapping[str, Any]) -> str:
-        """Return the task in a few words."""
+        """Describe the task in a few words."""
 
     def draws(self, seed: int) -> Uniform | Table | None:
         """Return how batches of a run are drawn; None if only `batch` says so."""
@@ -203,13 +203,13 @@ def values(task: type[Task], plain: Mapping[str, Any], names: Iterable[str]) -> 
     """Return the values of a plain form by name, without its kind and version.
 
     Raises:
-        ValueError: it is of another kind or version, or has other names.
+        ValueError: the plain form is of another kind or version, or has other names.
     """
     table = _checks.table("task", plain)
     kind, version = table.pop("kind", None), table.pop("version", None)
     _checks.one_of("kind of the task", kind, [task.kind])
     if version != task.version:
         raise ValueError(
-            f"version of the task {kind!r} must be {task.version}, that of this arithmos, got {_checks.shown(version)}"
+            f"version of the task {kind!r} must be {task.version} in this arithmos, got {_checks.shown(version)}"
         )
     return _checks.table("task", table, names)

@@ -1,13 +1,13 @@
-r"""When a run counts as solved: the error of a network whose weights are all almost right.
+r"""Thresholds of solved runs: the error of a network whose weights are all almost right.
 
 .. math:: \tau = E\bigl[(y_\varepsilon - y)^2\bigr]
 
-is the mean squared error, on the extrapolation range, of an exact network whose first-layer weights are all off by
+This is the mean squared error, on the extrapolation range, of an exact network whose first-layer weights are all off by
 10⁻⁵ towards ½: each subset sum has 1 − ε on its own inputs and ε on the others. It is found by simulation.
 
-A threshold has a name. `thresholds.json` says which there are: of arithmetic tasks, by how many inputs the subsets of
-the simulation are longer, and overlap more, than those of the task; of sequences, how it is made of reference runs. It
-also has the values of the catalogue's tasks, simulated once by `tools/thresholds.py`.
+Thresholds have names, which `thresholds.json` lists: for arithmetic tasks, by how many inputs the simulated subsets are
+longer, and overlap more, than those of the task; for sequences, the rule for reference runs. The file also has the
+values of the catalogue's tasks, simulated once by `tools/thresholds.py`.
 """
 
 import json
@@ -30,7 +30,7 @@ CHUNK = 20_000
 
 @dataclass(frozen=True)
 class Threshold:
-    """A simulated threshold and its standard error."""
+    """Simulated threshold with its standard error."""
 
     value: float
     standard_error: float
@@ -38,25 +38,25 @@ class Threshold:
 
 @lru_cache(maxsize=1)
 def known() -> dict[str, dict[str, Any]]:
-    """Return the names of thresholds and the values that are shipped."""
+    """Return the names of thresholds and their shipped values."""
     file = resources.files(__package__).joinpath("thresholds.json")
     data: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
     return data
 
 
 def reference_rules(operation: str) -> dict[str, ReferenceRule]:
-    """Return how the thresholds of sequences are made of reference runs, by name."""
+    """Return the rules for thresholds of sequences from reference runs, by name."""
     rules = known()["references"].items()
     seeds = {name: rule.get("seeds", {}).get(operation) for name, rule in rules}
     return {name: ReferenceRule(rule.get("freedom"), seeds[name] and tuple(seeds[name])) for name, rule in rules}
 
 
 def threshold(task: "Arithmetic", longer: int = 0) -> Threshold:
-    """Return the largest test error at which a run of `task` counts as solved.
+    """Return the largest test error at which a run of `task` is solved.
 
     Args:
-        task: what is learned.
-        longer: by how many inputs the simulated subsets are longer than the task's; fixed ones never are.
+        task: the task.
+        longer: number of inputs by which the simulated subsets are longer than the task's; fixed ones never are.
 
     Example:
         >>> from arithmos.tasks import TEN_PARAMETERS
@@ -68,13 +68,13 @@ def threshold(task: "Arithmetic", longer: int = 0) -> Threshold:
 
 
 def key(task: "Arithmetic", longer: int) -> str:
-    """Return what a threshold depends on."""
+    """Return a key of everything that a threshold depends on."""
     return json.dumps([task.operation, task.input_size, _subsets(task, longer), task.extrapolation])
 
 
 @lru_cache(maxsize=256)
 def simulate(task: "Arithmetic", longer: int, samples: int = SAMPLES) -> Threshold:
-    """Return the threshold from so many samples."""
+    """Simulate the threshold with a number of samples."""
     rng = np.random.Generator(np.random.Philox(key=20200101))
     subsets = _subsets(task, longer)
     total = total_squares = 0.0
