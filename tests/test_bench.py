@@ -153,7 +153,7 @@ def suspended(store, seeds, step=700, **control):
 
 def test_all_records_may_be_asked_for_while_runs_are_suspended(store):
     experiment = suspended(store, 2)
-    with pytest.warns(UserWarning, match="start anew: .* do not keep all records"):
+    with pytest.warns(UserWarning, match="start again: .* do not keep all records"):
         outcome = bench.run([experiment], engine="cpu", store=store, all_records=True)
     assert outcome.left == 0
     assert store.curves().groupby("seed").size().tolist() == [226, 226]
@@ -171,7 +171,7 @@ def test_a_forged_step_gives_no_run_with_few_records(store):
     for seed in range(2):
         state = store.resume(spec, seed, "cpu")
         store.suspend(spec, seed, "cpu", {**state, "step": np.array([900])})
-    with pytest.warns(UserWarning, match="start anew: records must be 225 at step 900, got 175") as warned:
+    with pytest.warns(UserWarning, match="start again: records must be 225 at step 900, got 175") as warned:
         assert bench.run([experiment], engine="cpu", store=store).left == 0
     assert len(warned) == 2
     assert store.load().records.tolist() == [226, 226]

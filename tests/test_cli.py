@@ -360,7 +360,7 @@ def test_figure():
     assert arithmos("figure", "table-1", "--models", "NMU", "--format", "svg").stdout == "table-1.svg\n"
     assert Path("table-1.svg").read_text().startswith("<svg")
     assert arithmos("figure", "expectation-error", "-o", "error.json").stdout == "error.json\n"
-    assert json.loads(Path("error.json").read_text())["title"].startswith("How far")
+    assert json.loads(Path("error.json").read_text())["title"].startswith("Difference")
 
 
 def test_figure_without_its_extra(monkeypatch):

@@ -110,7 +110,7 @@ def test_a_layer_in_ten_lines_passes():
         (OneAxis, "shapes", "treat the last axis as features"),
         (MixesRows, "shapes", "any others as a batch"),
         (NoRowsFails, "empty_batch", "allow 0 rows"),
-        (AlwaysSingle, "dtype", "make no float32 constants"),
+        (AlwaysSingle, "dtype", "create no float32 constants"),
         (NoDtype, "dtype", "must take (in_features, out_features, *, device=None, dtype=None)"),
         (IgnoresDevice, "device", "take device=None as an argument"),
         (HalfLogs, "autocast", "compute them in float32"),

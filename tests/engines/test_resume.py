@@ -139,7 +139,7 @@ FORGERIES = {
 
 @pytest.mark.parametrize("forge", FORGERIES.values(), ids=FORGERIES)
 def test_a_forged_state_is_not_resumed(case, forge):
-    with pytest.warns(UserWarning, match="suspended runs of .* start anew: "):
+    with pytest.warns(UserWarning, match="suspended runs of .* start again: "):
         run = case.resumed(forge(case.state, case.spec))
     same(run, case.whole)
 
@@ -147,7 +147,7 @@ def test_a_forged_state_is_not_resumed(case, forge):
 def test_a_best_record_that_was_not_made_is_not_resumed(case):
     name = "judge.best_step" if "judge.best_step" in case.state else "judge.best"
     for value in (-7, 10**9):
-        with pytest.warns(UserWarning, match="start anew: best"):
+        with pytest.warns(UserWarning, match="start again: best"):
             run = case.resumed({**case.state, name: np.array(value)})
         same(run, case.whole)
 
@@ -164,7 +164,7 @@ def test_all_records_may_be_asked_for_when_a_run_is_resumed(engine):
     make, spec = ENGINES[engine]
     spec = dataclasses.replace(spec, iterations=250, evaluate_every=1)
     runs = {flag: Case(make(), spec, None, cut(make(), spec, all_records=flag)) for flag in (False, True)}
-    with pytest.warns(UserWarning, match="start anew: their states do not keep all records of the curve"):
+    with pytest.warns(UserWarning, match="start again: their states do not keep all records of the curve"):
         full = runs[False].resumed(runs[False].state, all_records=True)
     assert len(full.curve.step) == 251
     assert np.isfinite(full.curve.test).all()

@@ -133,7 +133,7 @@ def test_a_state_whose_numbers_alone_are_damaged_is_named_too(store: Store) -> N
 def test_a_state_of_another_version_is_not_used(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_schema, "__version__", "0.0.1")
     store.suspend(make_spec(), 0, "cpu", make_state())
-    with pytest.warns(UserWarning, match=r"suspended by arithmos 0\.0\.1 start anew"):
+    with pytest.warns(UserWarning, match=r"suspended by arithmos 0\.0\.1 start again"):
         assert store.resume(make_spec(), 0, "cpu") is None
 
 
@@ -163,7 +163,7 @@ def test_a_state_made_by_other_code_is_not_used(tmp_path: Path) -> None:
         kernel.write("// changed\n")
     said = python(resume)
     assert "True True\n" in said
-    assert said.count("suspended runs start anew: the code of arithmos") == 1, "told once"
+    assert said.count("suspended runs start again: the code of arithmos") == 1, "told once"
 
 
 def _header(text: str) -> bytes:
@@ -188,7 +188,7 @@ def _header(text: str) -> bytes:
 def test_a_state_of_odd_bytes_is_named_and_the_run_starts_anew(store: Store, change: dict[str, object]) -> None:
     row = _schema.row_of_state(make_spec(), 0, "cpu", make_state()) | {"written": _schema.now()}
     store._states.folder.add(pa.Table.from_pylist([row | change], schema=_schema.STATES))
-    with pytest.warns(UserWarning, match="starts anew: its state cannot be read"):
+    with pytest.warns(UserWarning, match="starts again: its state cannot be read"):
         assert store.resume(make_spec(), 0, "cpu") is None
 
 

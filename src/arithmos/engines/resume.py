@@ -27,7 +27,7 @@ def guarded(control: Control) -> Control:
             return None
         state = _thinned(spec, state) if not control.all_records else state
         if (reason := fault(spec, state, control.all_records)) is not None:
-            warnings.warn(f"suspended runs of {spec.model.name} start anew: {reason}", stacklevel=2)
+            warnings.warn(f"suspended runs of {spec.model.name} start again: {reason}", stacklevel=2)
             return None
         control.resumed(spec, int(state["step"][0]))
         return state

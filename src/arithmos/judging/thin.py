@@ -1,4 +1,4 @@
-"""A small store of a large one: every run with what its verdict rests on, a few with their weights and curves."""
+"""Thinned stores: every run with what its verdict rests on, and a few with their weights and curves."""
 
 import errno
 import os
@@ -15,9 +15,9 @@ from .exact import judged_rows
 from .runs import solved
 
 KEPT = 2
-"""Runs of a spec that keep their weights, of the solved ones and of the others: those with the lowest seeds."""
+"""Solved and other runs per spec that keep their weights: those with the lowest seeds."""
 POINTS = 60
-"""Records that are left of a learning curve."""
+"""Records to keep of a learning curve."""
 
 
 def thin(store: Store, into: Store | str | os.PathLike[str], *, keep: int = KEPT) -> None:
@@ -62,12 +62,12 @@ def _small(table: pa.Table, there: pa.Table, keep: int) -> pa.Table:
 
 
 def _where(rows: NDArray[np.bool_], column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column, null in all other rows."""
+    """Return the column, with null in all other rows."""
     return column.take(pa.array(np.arange(len(rows)), mask=~rows))
 
 
 def _kept(table: pa.Table, there: pa.Table, keep: int) -> NDArray[np.bool_]:
-    """Which of the runs that still have weights keep them; those that have them in the small store come first."""
+    """Return which of the runs with weights keep them; those that have them in the small store come first."""
     columns, both = [*KEY, "best_test", "thresholds"], {"there": there, "new": table}
     frames = {name: frame_of(rows.select(columns))[_valid(rows)] for name, rows in both.items()}
     frame: pd.DataFrame = pd.concat(frames, names=["store", "row"]).reset_index()
@@ -90,7 +90,7 @@ def _thin(values: NDArray[np.generic] | None, step: NDArray[np.int64] | None) ->
 
 
 def thinned(step: NDArray[np.int64], points: int = POINTS) -> NDArray[np.int64]:
-    """Which records of a curve to keep: the first and the last, and the rest spread over the logarithm.
+    """Return the indices of the records to keep: the first, the last, and others spread over the logarithm.
 
     Example:
         >>> thinned(np.arange(0, 1001), points=4)

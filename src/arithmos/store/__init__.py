@@ -1,4 +1,4 @@
-"""Runs on disk: append, ask what is missing, load, merge, pack, thin."""
+"""Store of runs on disk: append, find missing runs, load, merge, pack, thin."""
 
 from ._part import NewerError as NewerError
 from ._schema import COLUMNS as COLUMNS

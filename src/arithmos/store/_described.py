@@ -12,7 +12,7 @@ from ..tasks import KINDS
 Columns = dict[str, Any]
 
 OF_TASKS: dict[str, tuple[type, str]] = {}
-"""Type and meaning of the columns that tasks have."""
+"""Type and meaning of the columns of tasks."""
 for _kind, _task in KINDS.items():
     for _name, (_type, _meaning) in _task.columns().items():
         _before = f"{OF_TASKS[_name][1]}; " if _name in OF_TASKS else ""
@@ -26,7 +26,7 @@ TYPES: dict[str, type] = {
 }
 
 FLAT = ("spec_id", *TYPES)
-"""The columns that follow from a spec."""
+"""Columns that follow from a spec."""
 
 
 def _text(name: str, value: object) -> None:
@@ -42,7 +42,7 @@ def flat(spec: str) -> Columns:
     """Return the columns that follow from a spec; each has a value of its type, or None.
 
     Raises:
-        ValueError: it is not the JSON of a spec.
+        ValueError: the text is not the JSON of a spec.
     """
     try:
         plain = json.loads(spec)
@@ -60,7 +60,7 @@ def flat(spec: str) -> Columns:
 
 @lru_cache(maxsize=2**13)
 def weights(spec: str) -> int:
-    """Return how many weights the networks of a spec have; 0 if its units are not all known here."""
+    """Return the number of weights of a spec's networks; 0 if its units are not all known here."""
     try:
         return described(spec).length
     except ValueError:

@@ -1,8 +1,8 @@
-"""Several rows of one run: which of them counts, and which of them can go.
+"""Duplicate rows of a run: which one counts, and which can be removed.
 
-They come from merged stores, from campaigns side by side, and from a pack under way. The choice depends on the rows
-alone, never on the files that they are in: the row that keeps more weights and records counts, of equals the one that
-was written first. A row can go only if a row that stays says everything that it says.
+They come from merged stores, from concurrent campaigns, and from a pack in progress. The choice depends on the rows
+alone, never on their files: the row that keeps more weights and records counts, and among equals the one written
+first. A row can be removed only if a remaining row says everything that it says.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _ORDER = [*KEY, "lost", "written", "hash"]
 
 
 def ranks(table: pa.Table) -> pd.DataFrame:
-    """Return for each row its run and what decides which row of a run counts; the smallest does.
+    """Return for each row its run and its rank; the smallest rank of a run counts.
 
     Args:
         table: rows of runs with all columns.
@@ -36,15 +36,15 @@ def ranks(table: pa.Table) -> pd.DataFrame:
 
 
 def counted(ranked: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return which rows count, one for each run, given the ranks of rows."""
+    """Return which rows count, one per run, given the ranks of rows."""
     first = ranked.reset_index(drop=True).sort_values(_ORDER, kind="stable").drop_duplicates(list(KEY)).index
     return np.isin(np.arange(len(ranked)), first)
 
 
 def own_rows(table: pa.Table) -> NDArray[np.intp]:
-    """Return which rows of a table say something of their own, ordered by run and, within a run, by rank.
+    """Return the rows of a table that say something of their own, ordered by run and, within a run, by rank.
 
-    There is one row for each run, and more only for runs whose rows conflict.
+    There is one row per run, and more only for runs whose rows conflict.
     """
     keys = table.select(KEY).to_pandas()
     several = keys.duplicated(keep=False).to_numpy()
@@ -56,7 +56,7 @@ def own_rows(table: pa.Table) -> NDArray[np.intp]:
 
 
 def _uncovered(table: pa.Table) -> NDArray[np.bool_]:
-    """Of rows ordered by run and rank, those that no row before them covers."""
+    """Return a mask of the rows, ordered by run and rank, that no earlier row covers."""
     keys = list(zip(*(table[name].to_pylist() for name in KEY), strict=True))
     numbers = _hash(table, NUMBERS)
     arrays: Arrays = {name: table[name].to_pandas().to_list() for name in HEAVY}
@@ -69,7 +69,7 @@ def _uncovered(table: pa.Table) -> NDArray[np.bool_]:
 
 
 def _covers(arrays: Arrays, one: int, other: int) -> bool:
-    """Whether a row keeps all weights and records that another row keeps."""
+    """Return whether a row keeps all weights and records that another row keeps."""
     steps, taken = (arrays["curve_step"][row] for row in (one, other))
     for name in HEAVY:
         mine, theirs = arrays[name][one], arrays[name][other]
@@ -85,7 +85,7 @@ def _covers(arrays: Arrays, one: int, other: int) -> bool:
 
 
 def _hash(table: pa.Table, names: Sequence[str]) -> Hashes:
-    """A number for each row that tells rows apart by these columns; NaN is NaN, whatever its bits."""
+    """Return a hash of these columns for each row; all NaN are equal, whatever their bits."""
     total = np.zeros(len(table), np.uint64)
     for number, name in enumerate(names):
         total += _hash_column(table[name]) * np.uint64(2 * number + 1)

@@ -1,7 +1,7 @@
-"""A folder of parts of one kind: what is in it, and which of its files can be trusted.
+"""Folder of parts of one kind: its contents, and which of its files can be trusted.
 
-Other processes add parts and pack them at any moment. A part never changes, so what was once verified or read of it
-is kept; and a part that vanishes between the listing and the reading was packed into another: list the folder again.
+Other processes may add parts and pack them at any time. A part never changes, so what was verified or read of it is
+kept. A part that vanishes between listing and reading was packed into another: the folder is listed again.
 """
 
 import errno
@@ -21,17 +21,17 @@ from .._platform import remove
 from . import _migrations, _part
 
 Key = tuple[str, int, str]
-"""Spec id, seed and engine: the name of a run."""
+"""Spec id, seed and engine: the identity of a run."""
 
 Row = tuple[Key, int]
-"""A run, and when it was written, in microseconds."""
+"""Run with the time it was written, in microseconds."""
 
 Stamp = tuple[str, int, int]
-"""Name, size and time of change of a file."""
+"""Name, size and modification time of a file."""
 
 RETRY_S = 0.01
 ABANDONED_S = 24 * 3600
-"""A temporary file this old belongs to a writer that was killed."""
+"""Age from which a temporary file belongs to a writer that was killed."""
 
 T = TypeVar("T")
 
@@ -41,8 +41,8 @@ class Folder:
 
     Args:
         path: the folder; it need not exist.
-        kind: how the names of its parts begin.
-        schema: what is in them.
+        kind: prefix of the names of its parts.
+        schema: schema of its parts.
     """
 
     def __init__(self, path: Path, kind: str, schema: pa.Schema) -> None:
@@ -59,11 +59,11 @@ class Folder:
         self._rows: dict[Stamp, list[Row]] = {}
 
     def add(self, table: pa.Table) -> str:
-        """Write a table as a new part; returns its name."""
+        """Write a table as a new part and return its name."""
         return self.place(_part.encode(table, self.kind))
 
     def place(self, data: bytes) -> str:
-        """Write the bytes of a part; returns its name."""
+        """Write the bytes of a part and return its name."""
         return _part.place(self.path, self.kind, data)
 
     def outdated(self, names: Iterable[str]) -> bool:
@@ -73,23 +73,23 @@ class Folder:
         return False  # another pack has written them anew
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove parts; one that is already gone was removed by somebody else."""
+        """Remove parts; one that is already gone was removed by another process."""
         for name in names:
             with suppress(FileNotFoundError):
                 remove(self.path / name)
 
     def sweep(self) -> None:
-        """Remove what killed writers left unfinished."""
+        """Remove unfinished files of killed writers."""
         for path in self.path.glob(f"{TEMPORARY}*"):
             with suppress(FileNotFoundError):
                 if time.time() - path.stat().st_mtime > ABANDONED_S:
                     remove(path)
 
     def stamps(self) -> list[Stamp]:
-        """The files of the folder, by name.
+        """Return the files of the folder, by name.
 
-        A listing is no snapshot: while one goes on, a pack may add a part that it has passed and remove one that it has
-        not reached. So it stands only if nothing of the listing before it is missing.
+        A listing is not a snapshot: during one, a pack may add a part that it has passed and remove one that it has not
+        reached. So a listing is accepted only if nothing of the previous one is missing.
         """
         before = self._list()
         while not before.keys() <= (after := self._list()).keys():
@@ -114,14 +114,14 @@ class Folder:
     def tables(
         self, columns: Sequence[str], *, then: Callable[[pa.Table], pa.Table] = lambda table: table
     ) -> dict[str, pa.Table]:
-        """Columns of every sound part, by name; `then` is applied to each as it is read."""
+        """Read columns of every sound part, by name; `then` is applied to each as it is read."""
         return self._each(lambda stamp: then(self._read(stamp, columns)))
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Columns of one part, by default all.
+        """Read columns of one part, by default all.
 
         Raises:
-            FileNotFoundError: it is gone: packed into another, removed, or set aside as damaged.
+            FileNotFoundError: the part was packed into another, removed, or set aside as damaged.
         """
         try:
             stat = (self.path / name).stat()
@@ -130,12 +130,12 @@ class Folder:
         stamp = (name, stat.st_size, stat.st_mtime_ns)
         try:
             return self._read(stamp, self.schema.names if columns is None else columns)
-        except _part.Damaged as reason:  # in a column that tells not what its rows are about
+        except _part.Damaged as reason:  # in a column that does not identify its rows
             self._set_aside(stamp, reason)
             raise FileNotFoundError(errno.ENOENT, "set aside", str(self.path / name)) from reason
 
     def rows(self) -> dict[str, list[Row]]:
-        """What each row of every sound part is about, by name of the part."""
+        """Return the run of each row of every sound part, by name of the part."""
         fresh: dict[Stamp, list[Row]] = {}
 
         def rows(stamp: Stamp) -> list[Row]:
@@ -157,7 +157,7 @@ class Folder:
         self._each(copy)
 
     def check(self) -> None:
-        """Verify every file anew."""
+        """Verify every file again."""
         self._distrust()
         self._each(self._whole)
 
@@ -176,7 +176,7 @@ class Folder:
                         raise _part.Damaged(self._refused[stamp])
                     found[stamp[0]] = read(stamp)
                 except FileNotFoundError:
-                    time.sleep(RETRY_S)  # a network disk may list for a while what is gone
+                    time.sleep(RETRY_S)  # a network disk may list removed files for a while
                     break
                 except _part.Damaged as reason:
                     damaged[stamp[0]] = str(reason)

@@ -1,8 +1,8 @@
-"""Older files, brought up to date as they are read.
+"""Migrations of older files, applied as they are read.
 
-`VERSION` is the version of the schema. Whoever changes a column raises it and adds the step that makes a table of the
-new version from one of the version before: `MIGRATIONS["part", 1] = update_to_2`. Files on disk stay as they are;
-`pack` writes new ones. A step sees the columns that were asked for, and those that `sources` names.
+`VERSION` is the version of the schema. A change of columns raises it and adds a step that makes a table of the new
+version from one of the previous version: `MIGRATIONS["part", 1] = update_to_2`. Files on disk stay as they are; `pack`
+writes new ones. A step sees the columns that were asked for, and those that `sources` names.
 """
 
 from collections.abc import Callable, Collection
@@ -22,24 +22,24 @@ DIGITS = {
 
 
 def update_to_2(table: pa.Table) -> pa.Table:
-    """Sequences of digits have columns that no earlier run could fill."""
+    """Add the columns of sequences of digits, which no earlier run could fill."""
     for name, kind in DIGITS.items():
         table = table.append_column(name, pa.nulls(len(table), kind))
     return table
 
 
 def update_to_3(table: pa.Table) -> pa.Table:
-    """Earlier runs were not judged exactly."""
+    """Add the exact judgement, which earlier runs lack."""
     return table.append_column("exact", pa.nulls(len(table), pa.bool_()))
 
 
 def update_to_4(table: pa.Table) -> pa.Table:
-    """Earlier runs do not say which GPU made them."""
+    """Add the GPU, which earlier runs do not name."""
     return table.append_column("gpu", pa.nulls(len(table), pa.string()))
 
 
 OLD = {"thresholds": "threshold_", "solved_at": "solved_at_"}
-"""How the names of the columns began that hold what now is by name."""
+"""Prefixes of the columns that are now values by name."""
 
 EXTRA = tuple(DIGITS)[:4]
 
@@ -53,9 +53,9 @@ def sources(stored: Collection[str], wanted: Collection[str]) -> list[str]:
 
 
 def update_to_5(table: pa.Table) -> pa.Table:
-    """Return what has a name by name: thresholds and solved-at steps, and what only sequences of digits have.
+    """Collect values by name: thresholds, solved-at steps, and the results of sequences of digits.
 
-    Of sequences no threshold was known. Rows of a user's data had one at most, twice.
+    Sequences had no known threshold. Rows of a user's data had at most one, stored twice.
     """
     if limits := _starting(table, OLD["thresholds"]):
         kind = table["task"].to_numpy()[:, None]
@@ -77,7 +77,7 @@ def _starting(table: pa.Table, prefix: str) -> list[str]:
 
 
 def _by_name(keys: NDArray[np.object_], old: pa.Table, there: NDArray[np.bool_]) -> pa.Array:
-    """Return columns as one of values by name, of those `[rows, columns]` that are there."""
+    """Return columns as one column of values by name, for those `[rows, columns]` that are present."""
     row, column = np.nonzero(there)
     values = pa.concat_arrays([chunk for values in old.columns for chunk in values.chunks])
     ends = pa.array(np.concatenate([[0], np.cumsum(there.sum(axis=1))]), pa.int32())
@@ -90,11 +90,11 @@ MIGRATIONS: dict[tuple[str, int], Callable[[pa.Table], pa.Table]] = {
     ("part", 3): update_to_4,
     ("part", 4): update_to_5,
 }
-"""By the kind of part and the version they start from; none for a kind that the next version leaves as it is."""
+"""Steps by kind of part and the version they start from; a kind that does not change has none."""
 
 
 def migrate(table: pa.Table, kind: str, version: int) -> pa.Table:
-    """A table of an older version as one of this version."""
+    """Return a table of an older version as one of this version."""
     for step in range(version, VERSION):
         if (kind, step) in MIGRATIONS:
             table = MIGRATIONS[kind, step](table)

@@ -1,4 +1,4 @@
-"""Few parts out of many rows."""
+"""Pack many rows into few parts."""
 
 import math
 from itertools import pairwise
@@ -10,21 +10,21 @@ from ._part import MOST_ROWS, encode
 from ._schema import KEY
 
 BLOCKS = 1000
-"""A large table is measured, and cut, in so many pieces."""
+"""Number of pieces in which a large table is measured and cut."""
 
 SLACK = 1.05
-"""How much more than the mean the largest of several parts may take."""
+"""Allowed excess of the largest of several parts over the mean."""
 
 
 def latest(states: pa.Table) -> pa.Table:
-    """The last state of each run, ordered by run."""
+    """Return the last state of each run, ordered by run."""
     keys = states.select([*KEY, "written"]).to_pandas()
     order = keys.sort_values([*KEY, "written"], kind="stable").drop_duplicates(list(KEY), keep="last").index
     return states.take(order.to_numpy())
 
 
 def fewest(table: pa.Table, kind: str, max_bytes: int) -> list[bytes]:
-    """The rows of a table as the bytes of few parts, none of them above `max_bytes` or `MOST_ROWS`."""
+    """Encode the rows of a table as few parts, none of them above `max_bytes` or `MOST_ROWS`."""
     if not len(table):
         return []
     whole = encode(table, kind)

@@ -1,7 +1,7 @@
-"""A part: an immutable Parquet file that carries the digest of its bytes in its name.
+"""Part: an immutable Parquet file with the digest of its bytes in its name.
 
-It is written under a temporary name, flushed to the disk, and moved into place, so it is there whole or not at all.
-Parquet alone does not notice a flipped bit in a page, let alone in its footer; the digest does.
+It is written under a temporary name, flushed to the disk, and moved into place, so it is complete or absent. Parquet
+alone does not detect a flipped bit in a page, let alone in its footer; the digest does.
 """
 
 import errno
@@ -41,39 +41,39 @@ ADVICE = {
 }
 
 MOST_ROWS = 2**18
-"""Rows of a part; more are written as several."""
+"""Most rows of a part; more are written as several parts."""
 
 MOST_BYTES, MOST_TIMES = 2**30, 200
-"""What columns of a part may take in memory: so many bytes, or so many times the size of the file if that is more."""
+"""Most memory of a part's columns: a number of bytes, or a multiple of the file's size if that is larger."""
 
 OWN_FAULTS = {errno.EACCES, errno.EPERM, errno.EIO, errno.EINVAL, errno.EBADMSG}
-"""Errors that tell something about the file that was to be read; all others tell about the machine."""
+"""Errors that concern the file being read; all others concern the machine."""
 
 
 class Damaged(Exception):
-    """A file that cannot be trusted, and why."""
+    """File that cannot be trusted, with the reason."""
 
 
 class Unreadable(Damaged):
-    """A file that cannot be read now; it may be readable later."""
+    """File that cannot be read now, but may be readable later."""
 
 
 class NewerError(ValueError):
-    """A part that was written by a newer version of arithmos."""
+    """Part that was written by a newer version of arithmos."""
 
 
 def explain(error: OSError, action: str, path: Path) -> OSError:
-    """The same error with the folder in it, and what to do about it."""
+    """Return the error with the folder and advice in its message."""
     code = error.errno or errno.EIO
     advice = f"; {ADVICE[code]}" if code in ADVICE else ""
     return OSError(code, f"cannot {action} the store ({os.strerror(code)}){advice}", str(path))
 
 
 def encode(table: pa.Table, kind: str) -> bytes:
-    """The bytes of a part.
+    """Encode a table as the bytes of a part.
 
-    The nonce makes every part ever written a different one. So two `pack` at once, each of which takes the other's new
-    part for an old one, never remove the last copy of a run: what a pack relies on is newer than all that it removes.
+    A nonce makes every part unique. So two concurrent `pack`s, each of which takes the other's new part for an old one,
+    never remove the last copy of a run: a pack relies only on parts that are newer than all that it removes.
     """
     metadata = {
         KIND: kind,
@@ -82,7 +82,7 @@ def encode(table: pa.Table, kind: str) -> bytes:
         NONCE: secrets.token_hex(8),
     }
     sink = pa.BufferOutputStream()
-    # A dictionary of floats is larger than the floats; with their bytes sorted by place they shrink by a tenth.
+    # A dictionary of floats is larger than the floats; with their bytes split by position they shrink by a tenth.
     pq.write_table(
         table.replace_schema_metadata(metadata),
         sink,
@@ -100,22 +100,22 @@ def encode(table: pa.Table, kind: str) -> bytes:
 
 
 def digest(data: bytes) -> str:
-    """Digest of a file's bytes."""
+    """Return the digest of a file's bytes."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 def place(folder: Path, kind: str, data: bytes) -> str:
-    """Write a part into a folder, whole or not at all; returns its name.
+    """Write a part into a folder atomically and return its name.
 
     Raises:
-        OSError: it is not stored, and nothing is left of it.
+        OSError: the part is not stored, and nothing is left of it.
     """
     name = f"{kind}-{digest(data)}.parquet"
     try:
         make_folder(folder)
         try:
             write_whole(folder / name, data)
-        except FileNotFoundError:  # taken for abandoned by a pack whose clock is days ahead
+        except FileNotFoundError:  # removed as abandoned by a pack whose clock is days ahead
             make_folder(folder)
             write_whole(folder / name, data)
     except OSError as error:
@@ -124,14 +124,14 @@ def place(folder: Path, kind: str, data: bytes) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and its name last."""
+    """Make a folder, its parents first."""
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         sync_folder(folder.parent)
 
 
 def try_to_write(folder: Path) -> None:
-    """Fail now if a part could not be written."""
+    """Raise if a part could not be written."""
     trial = folder / f"{TEMPORARY}{os.getpid()}-trial-{secrets.token_hex(8)}"
     try:
         make_folder(folder)
@@ -142,7 +142,7 @@ def try_to_write(folder: Path) -> None:
 
 
 def verified_bytes(path: Path, kind: str) -> bytes:
-    """The bytes of a part, if they are those that its name promises."""
+    """Return the bytes of a part, or raise if they do not match the digest in its name."""
     name = re.fullmatch(rf"{kind}-([0-9a-f]{{32}})\.parquet", path.name)
     if name is None:
         raise Damaged("foreign: its name is not that of a part")
@@ -158,17 +158,17 @@ def verified_bytes(path: Path, kind: str) -> bytes:
 def read(
     source: Path | pa.NativeFile, path: Path, schema: pa.Schema, columns: Sequence[str], sound: Collection[str] = ()
 ) -> pa.Table:
-    """Columns of a part, brought up to date.
+    """Read columns of a part and migrate them.
 
     Args:
         source: the file, or its bytes.
         path: the file, for messages.
-        schema: what a part of this kind has in it.
+        schema: schema of this kind of part.
         columns: the columns to read.
-        sound: columns of this part that were found to be sound before, and need not be checked again.
+        sound: columns of this part that were checked before.
 
     Raises:
-        Damaged: it is not a part, or not a sound one.
+        Damaged: the file is not a sound part.
         NewerError: this version of arithmos does not know its schema.
         OSError: the machine is short of files, memory or threads.
     """
@@ -206,7 +206,7 @@ def version(metadata: Mapping[bytes, bytes]) -> int:
 
 
 def _version(metadata: Mapping[bytes, bytes], kind: str, path: Path) -> int:
-    """The version of a part's schema, which is one that can be read."""
+    """Return the version of a part's schema, or raise if it cannot be read."""
     if metadata.get(KIND, b"").decode() != kind:
         raise Damaged("foreign: a Parquet file, but not a part of this store")
     found = version(metadata)
@@ -218,10 +218,10 @@ def _version(metadata: Mapping[bytes, bytes], kind: str, path: Path) -> int:
 
 
 def _check_size(metadata: pq.FileMetaData, names: Collection[str], source: Path | pa.NativeFile) -> bool:
-    """Look at what columns take in memory, before any is taken.
+    """Check the memory that columns need, before any is allocated.
 
     Returns:
-        Whether text that is repeated could take too much; then `_check_texts` is to look at it.
+        Whether repeated text could take too much; `_check_texts` must check it then.
     """
     if metadata.num_rows > MOST_ROWS:
         raise Damaged(f"foreign: it has {metadata.num_rows:,} rows, and a part has at most {MOST_ROWS:,}")
@@ -240,7 +240,7 @@ def _check_size(metadata: pq.FileMetaData, names: Collection[str], source: Path 
 
 
 def _check_texts(table: pa.Table, source: Path | pa.NativeFile) -> None:
-    """Look at what text takes in memory once each row has its own."""
+    """Check the memory that text needs once each row has its own."""
     chunks = [chunk for column in table.columns if pa.types.is_dictionary(column.type) for chunk in column.chunks]
     lengths = (pc.sum(pc.binary_length(chunk.dictionary).take(chunk.indices)).as_py() for chunk in chunks)
     _check_bytes(sum(length or 0 for length in lengths), source)
@@ -253,7 +253,7 @@ def _check_bytes(total: int, source: Path | pa.NativeFile) -> None:
 
 
 def fault(error: Exception, path: Path) -> Exception:
-    """What an error on reading a part means: it is gone, it is damaged, or the machine is short of something.
+    """Classify an error on reading a part: it is gone, it is damaged, or the machine is short of something.
 
     A file that another machine removed is not found, or, on a network disk, its handle is stale. Arrow has a class for
     every fault of a file; its base class is left for threads that cannot be started.

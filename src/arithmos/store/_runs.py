@@ -1,4 +1,4 @@
-"""The runs of a store: which are there, and which of their rows count."""
+"""Runs of a store, and which of their rows count."""
 
 import time
 from collections import Counter
@@ -26,16 +26,16 @@ Places = NDArray[np.intp]
 
 
 class Index:
-    """Which rows a store has, and which of them count.
+    """Rows of a store, and which of them count.
 
     Args:
-        tables: for each part the columns that name a run.
-        others: given the rows of runs that have several, by part, returns those that do not count.
+        tables: the columns that identify a run, for each part.
+        others: function from the rows of runs that have several, by part, to those that do not count.
 
     Attributes:
         parts: names of the parts.
-        rows: how many rows there are, whether they count or not.
-        runs: how many different runs they are about.
+        rows: number of rows, whether they count or not.
+        runs: number of different runs.
         ids, engines: spec ids and engines, in ascending order.
     """
 
@@ -52,7 +52,7 @@ class Index:
 
     @cached_property
     def copies(self) -> Rows:
-        """The rows of runs that have several, by part."""
+        """Rows of runs that have several, by part."""
         several = ~self._first | ~np.append(self._first, True)[1:]
         part, row = self._where(np.sort(self._sorted[several]))
         found: Rows = {}
@@ -62,10 +62,10 @@ class Index:
 
     @cached_property
     def order(self) -> Places:
-        """Which rows count, of those of all parts one after the other, in the order of their runs.
+        """Rows that count, numbered over all parts, in the order of their runs.
 
         Raises:
-            FileNotFoundError: a part that would tell is gone.
+            FileNotFoundError: a part that is needed is gone.
         """
         if not self.copies:
             return self._sorted
@@ -75,30 +75,30 @@ class Index:
 
     @cached_property
     def places(self) -> tuple[Places, Places]:
-        """Of each row that counts, its part and its place there."""
+        """Part and position in it of each row that counts."""
         return self._where(self.order)
 
     @cached_property
     def spec(self) -> Places:
-        """Of each row that counts, the place of its spec in `ids`."""
+        """Position in `ids` of the spec of each row that counts."""
         spec: Places = self._keys[0, self.order]
         return spec
 
     def keys(self, places: Places) -> Iterator[Key]:
-        """The runs of rows that count, at some places in their order."""
+        """Yield the runs of the rows that count at some positions."""
         spec, seed, engine = self._keys[:, self.order[places]]
         return zip(self.ids[spec], seed.tolist(), self.engines[engine], strict=True)
 
     @cached_property
     def seeds(self) -> dict[tuple[str, str], set[int]]:
-        """Which seeds are stored, by id of the spec and engine."""
+        """Seeds that are stored, by spec id and engine."""
         spec, seed, engine = self._keys
         group = spec * len(self.engines) + engine
         order = np.argsort(group, kind="stable")
         starts = np.flatnonzero(np.diff(group[order], prepend=-1))
         names = ((self.ids[spec[at]], self.engines[engine[at]]) for at in order[starts])
         seeds = (set(part.tolist()) for part in np.split(seed[order], starts[1:]))
-        return dict(zip(names, seeds, strict=False))  # of no rows there is an empty part
+        return dict(zip(names, seeds, strict=False))  # without rows there is an empty part
 
     def _where(self, rows: Places) -> tuple[Places, Places]:
         part = np.searchsorted(self._ends, rows, side="right") - 1
@@ -106,7 +106,7 @@ class Index:
 
 
 class Runs(Folder):
-    """A folder of runs; of several rows of one run one counts, as `_duplicates` has it."""
+    """Folder of runs; of several rows of one run, one counts, as `_duplicates` decides."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "part", RUNS)
@@ -121,9 +121,9 @@ class Runs(Folder):
         self._keys.pop(stamp, None)
 
     def read(self, columns: Sequence[str] = ()) -> tuple[Index, Tables]:
-        """Return what is there, and columns of every part in the order of the index.
+        """Return the index, and columns of every part in its order.
 
-        What the rows are about is read once in the life of a part.
+        The columns that identify runs are read once in the life of a part.
         """
 
         def read(stamp: Stamp) -> tuple[pa.Table, pa.Table]:
@@ -139,11 +139,11 @@ class Runs(Folder):
         return self._index, {name: table for name, (_, _, table) in found.items()}
 
     def index(self) -> Index:
-        """Return what is there."""
+        """Return the index."""
         return self.read()[0]
 
     def conflicts(self) -> tuple[Key, ...]:
-        """The runs whose rows have different numbers."""
+        """Return the runs whose rows have different numbers."""
         while True:
             try:
                 copies = self.index().copies
@@ -154,24 +154,24 @@ class Runs(Folder):
                 time.sleep(RETRY_S)
 
     def _not_counted(self, copies: Rows) -> Rows:
-        """The rows that do not count, of those of runs that have several."""
+        """Return the rows that do not count, of those of runs that have several."""
         ranked = [ranks(self.table(name).take(rows)).assign(part=name, row=rows) for name, rows in copies.items()]
         frame = pd.concat(ranked)
         return {str(name): part["row"].to_list() for name, part in frame[~counted(frame)].groupby("part")}
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-    """The values of a column in ascending order, and for each row the place of its value among them."""
+    """Return the values of a column in ascending order, and the position of each row's value among them."""
     encoded = column.combine_chunks().dictionary_encode()
     values, places = np.unique(encoded.dictionary.to_numpy(zero_copy_only=False), return_inverse=True)
     return values, places[encoded.indices.to_numpy()]
 
 
 def keys(table: pa.Table) -> Iterator[Key]:
-    """The runs that rows are about."""
+    """Yield the runs of rows."""
     return zip(*(table[name].to_pylist() for name in KEY), strict=True)
 
 
 def concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
-    """All rows of some tables, none if there are no tables."""
+    """Concatenate tables; without any, return an empty one."""
     return pa.concat_tables(tables) if tables else schema.empty_table()

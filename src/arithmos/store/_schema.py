@@ -1,7 +1,7 @@
-"""What a stored run looks like: one row, and for every column a type and a meaning.
+"""Schema of a stored run: one row, with a type and a meaning for every column.
 
-The meanings travel in each file, in the metadata of its fields. All that describes the spec is flat, so a table can be
-grouped in any tool without taking JSON apart.
+The meanings are stored in each file, in the metadata of its fields. Everything that describes the spec is flat, so that
+a table can be grouped in any tool without parsing JSON.
 """
 
 import io
@@ -49,7 +49,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "input_strength": (REAL, "digits: strength of the regularizer of the cell's inputs"),
     "hidden_size": (COUNT, "width between the layers"),
     "iterations": (COUNT, "last iteration of the training"),
-    "batch_size": (COUNT, "observations an iteration"),
+    "batch_size": (COUNT, "observations per iteration"),
     "evaluate_every": (COUNT, "iterations between two records"),
     "learning_rate": (REAL, "Adam's learning rate"),
     "sparsity_strength": (REAL, "final strength of the sparsity loss"),
@@ -67,14 +67,14 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "end_validation": (REAL, "validation error of the last record"),
     "end_test": (REAL, "test error of the last record"),
     "end_sparsity": (REAL, "sparsity error of the last record"),
-    "exact": (FLAG, "the network of the best record, its weights rounded, is the task's formula; null if not judged"),
+    "exact": (FLAG, "whether the best record's network, with its weights rounded, is the formula; null if not judged"),
     "best_weights": (FLOATS, "effective weights at the best record: matrices row by row, layer by layer"),
     "end_weights": (FLOATS, "effective weights after the last update"),
     "curve_step": (COUNTS, "learning curve: iterations of its records"),
     "curve_validation": (FLOATS, "learning curve: validation errors"),
     "curve_test": (FLOATS, "learning curve: test errors"),
     "curve_sparsity": (FLOATS, "learning curve: sparsity errors"),
-    "extra": (FLOATS_BY_NAME, "what else the task reports, by name"),
+    "extra": (FLOATS_BY_NAME, "further results of the task, by name"),
     "elapsed_s": (REAL, "seconds of the run's share of the engine"),
     "gpu": (TEXT, "name of the GPU that made the run; empty for a CPU, null where it was not recorded yet"),
     "version": (TEXT, "version of arithmos that made the run"),
@@ -88,21 +88,21 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
 RUNS = pa.schema([pa.field(name, kind, metadata={"meaning": text}) for name, (kind, text) in COLUMNS.items()])
 
 KEY = ("spec_id", "seed", "engine")
-"""The columns that name a run."""
+"""Columns that identify a run."""
 
 NUMBERS = (*tuple(COLUMNS)[tuple(COLUMNS).index("thresholds") : tuple(COLUMNS).index("exact")], "extra")
-"""What was measured: the same in every row of a run, unless two of them conflict."""
+"""Measured columns: the same in every row of a run, unless two of them conflict."""
 
 PREFIXES = {"thresholds": "threshold_", "solved_at": "solved_at_", "extra": ""}
-"""Columns of values by name; a data frame has a column for each name, which begins with this."""
+"""Columns of values by name; a data frame has one column per name, with this prefix."""
 
 CURVE = ("curve_step", "curve_validation", "curve_test", "curve_sparsity")
 
 HEAVY = (*CURVE, "best_weights", "end_weights")
-"""The columns that a small store lacks in most rows: nearly all of a store's bytes."""
+"""Columns that a thinned store lacks in most rows: nearly all of a store's bytes."""
 
 LIGHT = tuple(name for name in COLUMNS if name not in (*HEAVY, "extra"))
-"""The columns that are read by default."""
+"""Columns that are read by default."""
 
 STATES = pa.schema(
     [
@@ -112,7 +112,7 @@ STATES = pa.schema(
         ("version", TEXT),  # version of arithmos, and digest of the code that made the state
         ("written", TIME),
         ("names", pa.list_(TEXT)),
-        ("arrays", pa.list_(pa.binary())),  # each in NumPy's own file format
+        ("arrays", pa.list_(pa.binary())),  # each in NumPy's file format
     ]
 )
 
@@ -120,7 +120,7 @@ _FROM_RUN = [name for name in COLUMNS if name in Run.__dataclass_fields__ and na
 
 
 def table_of_runs(runs: Sequence[Run], written: datetime) -> pa.Table:
-    """Runs as rows."""
+    """Return runs as rows."""
     specs = {id(run.spec): run.spec for run in runs}
     columns = {key: _describe(spec) for key, spec in specs.items()}
     common = {"version": __version__, **_environment(), "written": written}
@@ -139,13 +139,13 @@ def _measured(run: Run) -> dict[str, Any]:
 
 
 def entries(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of values by name as one of lists of `key` and `value`, which more functions take."""
+    """Return a column of values by name as lists of `key` and `value`, which more functions accept."""
     kind = column.type
     return column.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
-    """Return a table as a data frame: of columns with values by name, a column for each name.
+    """Return a table as a data frame, with one column per name for columns of values by name.
 
     Where a row has no such name, thresholds are NaN, steps are -1 for never, and anything else is null.
     """
@@ -168,7 +168,7 @@ def _environment() -> dict[str, str]:
 
 
 def row_of_state(spec: Spec, seed: int, engine: str, state: State) -> dict[str, Any]:
-    """A suspended run as a row, but for its time."""
+    """Return a suspended run as a row, without its time."""
     arrays = []
     for name, array in state.items():
         buffer = io.BytesIO()
@@ -182,7 +182,7 @@ def row_of_state(spec: Spec, seed: int, engine: str, state: State) -> dict[str, 
 
 
 def state_of_row(names: Sequence[str], arrays: Sequence[bytes]) -> State:
-    """The arrays of a suspended run.
+    """Return the arrays of a suspended run.
 
     Raises:
         ValueError: the row does not hold arrays of plain numbers.
@@ -196,7 +196,7 @@ def state_of_row(names: Sequence[str], arrays: Sequence[bytes]) -> State:
         SyntaxError,
         TypeError,
         TokenError,
-    ) as error:  # what NumPy meets in odd bytes
+    ) as error:  # raised by NumPy on malformed bytes
         raise ValueError(str(error)) from error
 
 
@@ -205,12 +205,12 @@ def _array(data: bytes) -> NDArray[np.generic]:
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError("an array must be in version 1.0 of NumPy's format")
     shape, _, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=256)
-    if math.prod(shape) * dtype.itemsize != len(data) - stream.tell():  # before memory is taken for it
+    if math.prod(shape) * dtype.itemsize != len(data) - stream.tell():  # before memory is allocated
         raise ValueError(f"an array of {dtype} and shape {shape} does not have {len(data) - stream.tell()} bytes")
     loaded: NDArray[np.generic] = np.load(io.BytesIO(data), allow_pickle=False)
     return loaded
 
 
 def now() -> datetime:
-    """The time in UTC, to the microsecond."""
+    """Return the time in UTC, to the microsecond."""
     return datetime.now(UTC)

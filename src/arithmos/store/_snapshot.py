@@ -1,4 +1,4 @@
-"""`Snapshot`: the runs of a store, listed once for a question that asks for them several times."""
+"""`Snapshot`: the runs of a store, listed once for several queries."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -18,15 +18,15 @@ from ._schema import COLUMNS, CURVE, KEY, LIGHT, RUNS, frame_of
 
 
 class Snapshot:
-    """The runs of a store at one moment.
+    """Runs of a store at one moment.
 
-    Which runs there are is read when the snapshot is taken, and so are the columns that are named then; others are read
-    when they are asked for, and only from the parts that have something to say. If a part was packed or set aside in
-    the meantime, the snapshot is taken again.
+    The list of runs and the named columns are read when the snapshot is taken; other columns are read when they are
+    asked for, and only from the parts that have them. If a part was packed or set aside in the meantime, the snapshot
+    is taken again.
 
     Args:
         runs: the folder.
-        columns: columns to read at once and to keep.
+        columns: columns to read at once and keep.
     """
 
     def __init__(self, runs: Runs, columns: Sequence[str] = ()) -> None:
@@ -49,7 +49,7 @@ class Snapshot:
         return self._runs.path
 
     def __len__(self) -> int:
-        """How many different runs there are."""
+        """Return the number of different runs."""
         return self._index.runs
 
     @property
@@ -59,14 +59,14 @@ class Snapshot:
         return ids
 
     def snapshot(self, columns: Sequence[str] = ()) -> "Snapshot":
-        """Return this very snapshot with more columns kept, so that a function can be given a store or a snapshot."""
+        """Return this snapshot with more columns kept, so that a function can take a store or a snapshot."""
         if rest := [name for name in _known(columns) if name not in self._columns]:
             self._table = self.table([*self._columns, *rest])
             self._columns = self._table.schema.names
         return self
 
     def missing(self, spec: Spec, seeds: int, engine: str) -> Seeds:
-        """Return which of the seeds 0 … seeds - 1 have no run of an engine yet."""
+        """Return those of the seeds 0 … seeds - 1 that have no run of an engine yet."""
         return Seeds.without(range(seeds), sorted(self._index.seeds.get((spec.id, engine), ())))
 
     def load(
@@ -89,7 +89,7 @@ class Snapshot:
         return frame
 
     def described(self, columns: Sequence[str]) -> pd.DataFrame:
-        """Return columns that follow from the spec, one row per spec, read from as few parts as will do."""
+        """Return columns that follow from the spec, one row per spec, read from as few parts as possible."""
 
         def first() -> Places:
             order = np.argsort(self._index.places[0], kind="stable")
@@ -101,13 +101,13 @@ class Snapshot:
     def table(
         self, columns: Sequence[str], specs: Iterable[Spec | str] | None = None, runs: Iterable[Key] | None = None
     ) -> pa.Table:
-        """Return columns of runs, one row per run, ordered by run, with the columns that name it."""
+        """Return columns of runs, one row per run, ordered by run, with the columns that identify it."""
         ids = None if specs is None else {spec if isinstance(spec, str) else spec.id for spec in specs}
         named = None if runs is None else set(runs)
         return self._at(lambda: self._chosen(ids, named), columns)
 
     def _at(self, choose: Callable[[], Places], columns: Sequence[str]) -> pa.Table:
-        """Columns of the runs at chosen places, again if a part is gone by the time it is read."""
+        """Return columns of the chosen runs, trying again if a part is gone by the time it is read."""
         wanted = [name for name in COLUMNS if name in {*KEY, *_known(columns)}]
         while True:
             try:
@@ -133,7 +133,7 @@ class Snapshot:
         return places
 
     def _rest(self, places: Places, columns: Sequence[str]) -> pa.Table:
-        """Columns that were not read when the snapshot was taken, from the parts that these runs are in."""
+        """Return columns that were not read when the snapshot was taken, from the parts of these runs."""
         parts, rows = (column[places] for column in self._index.places)
         order = np.argsort(parts, kind="stable")
         parts, rows = parts[order], rows[order]

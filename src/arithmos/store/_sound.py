@@ -1,6 +1,6 @@
-"""What the rows of a part keep to, whoever wrote them; a part in which one does not is set aside.
+"""Rules that the rows of a part must follow; a part that breaks one is set aside.
 
-Whatever keeps to it can be read by every command.
+Rows that follow them can be read by every command.
 """
 
 import json
@@ -23,16 +23,16 @@ OPTIONAL = {*OF_TASKS, "input_strength", "exact", "gpu", *HEAVY}
 """Columns that are null where there is nothing to say."""
 
 MOST_NAMES = 64
-"""How many different names the values of a column may have."""
+"""Most different names among the values of a column."""
 
 NOT_NEGATIVE = ("best_sparsity", "end_sparsity", "elapsed_s")
 
 LATEST = 2**55
-"""Microseconds until the year 3111; a later time is none."""
+"""Latest valid time: microseconds until the year 3111."""
 
 
 def needed(columns: Collection[str]) -> tuple[str, ...]:
-    """Return the columns without which those to be read cannot be checked."""
+    """Return the columns that are needed to check those to be read."""
     found = {"spec_id", "spec"} if {*FLAT[1:], *HEAVY, "extra", "spec"} & {*columns} else set()
     if {*CURVE, "extra"} & {*columns}:
         found |= {"curve_step", "best_step"}
@@ -40,7 +40,7 @@ def needed(columns: Collection[str]) -> tuple[str, ...]:
 
 
 def check(table: pa.Table) -> None:
-    """Look at the columns that were read.
+    """Check the columns that were read.
 
     Raises:
         ValueError: a row cannot be that of a run, or of a suspended one.
@@ -69,7 +69,7 @@ def check(table: pa.Table) -> None:
 
 
 def _check_named(name: str, column: pa.ChunkedArray) -> None:
-    """Look at values by name."""
+    """Check values by name."""
     pairs = pc.list_flatten(entries(column))
     keys, values = (pc.struct_field(pairs, part) for part in ("key", "value"))
     if len(pc.unique(keys)) > MOST_NAMES:
@@ -104,7 +104,7 @@ def _check_steps(column: pa.ChunkedArray) -> None:
 
 
 def _check_specs(table: pa.Table) -> None:
-    """Look whether columns follow from the spec."""
+    """Check that columns follow from the spec."""
     encoded = table["spec"].combine_chunks().dictionary_encode()
     specs = encoded.dictionary.to_pylist()
     rows, of = [flat(spec) for spec in specs], encoded.indices.to_numpy()
@@ -122,7 +122,7 @@ def _check_specs(table: pa.Table) -> None:
 
 
 def _check_extra(table: pa.Table, tasks: list[Any], of: NDArray[np.integer[Any]]) -> None:
-    """Look whether each row has what its task reports besides, and as much of it."""
+    """Check that each row has the further results of its task, and as many of them."""
     pairs = entries(table["extra"])
     flattened, ends = pc.list_flatten(pairs), np.cumsum([0, *_lengths(pairs)])
     keys, values = (pc.struct_field(flattened, part) for part in ("key", "value"))
@@ -134,12 +134,12 @@ def _check_extra(table: pa.Table, tasks: list[Any], of: NDArray[np.integer[Any]]
 
 
 def _check_whole(table: pa.Table, about: NDArray[np.bool_], weights: Counts) -> None:
-    """Look at what verdicts rest on, of tasks that report more than others.
+    """Check what verdicts rest on, for tasks with further results.
 
     Args:
         table: rows of runs.
-        about: which rows are of such tasks.
-        weights: how many weights each has; 0 if that is not known.
+        about: mask of the rows of such tasks.
+        weights: number of weights of each; 0 if it is not known.
     """
     found = {name: _lengths(table[name]) for name in HEAVY if name in table.schema.names}
     if "curve_step" in found and (found["curve_step"][about] < 1).any():
@@ -154,6 +154,6 @@ def _check_whole(table: pa.Table, about: NDArray[np.bool_], weights: Counts) -> 
 
 
 def _lengths(column: pa.ChunkedArray) -> Counts:
-    """How long the lists of a column are; -1 for null."""
+    """Return the lengths of the lists of a column; -1 for null."""
     lengths: Counts = pc.fill_null(pc.list_value_length(column), -1).to_numpy()
     return lengths

@@ -1,8 +1,7 @@
-"""Suspended runs: the states from which engines go on.
+"""Suspended runs: the checkpoints from which engines resume.
 
-They lie beside the runs in a folder of their own, whose name begins with an underscore so that readers of Parquet
-folders pass it by. A state is a convenience: one that is damaged, or was made by other code, is not used, and its run
-starts anew.
+They are in a subfolder whose name starts with an underscore, so that readers of Parquet folders skip it. A checkpoint
+is a convenience: one that is damaged, or was made by other code, is not used, and its run starts again.
 """
 
 import warnings
@@ -26,23 +25,23 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class States:
-    """The suspended runs of a store; of several states of one run the last counts."""
+    """Suspended runs of a store; of several states of one run, the last counts."""
 
     def __init__(self, path: Path) -> None:
         self.folder = Folder(path, "state", STATES)
         self._part: tuple[str, pa.Table] | None = None
 
     def latest(self) -> Latest:
-        """For each suspended run when its last state was written, and the part and row in which it is."""
+        """Return for each suspended run the time, part and row of its last state."""
         return _latest(self.folder.rows())
 
     def add(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Write states as one part, and remove the parts in which nothing is left that counts."""
+        """Write states as one part, and remove the parts in which no state counts any more."""
         before = self.latest()
         stamped = []
         for row in rows:
             known = before.get(_key(row))
-            # Later than the state it came from, even if the clock was put back in between.
+            # Later than the state it came from, even if the clock was set back in between.
             least = EPOCH + timedelta(microseconds=known[0] + 1) if known else EPOCH
             stamped.append(row | {"written": max(now(), least)})
         self.folder.add(pa.Table.from_pylist(stamped, schema=STATES))
@@ -50,7 +49,7 @@ class States:
             self.drop(lambda key: False)
 
     def get(self, key: Key) -> State | None:
-        """The last state of a run, if there is one to go on from."""
+        """Return the last state of a run, or None if it cannot be resumed."""
         found = self.latest().get(key)
         if found is None:
             return None
@@ -61,28 +60,28 @@ class States:
             return self.get(key)
         version, _, code = (values["version"] or "").partition(" ")
         if version != __version__:
-            warnings.warn(f"runs suspended by arithmos {version} start anew in arithmos {__version__}", stacklevel=3)
+            warnings.warn(f"runs suspended by arithmos {version} start again in arithmos {__version__}", stacklevel=3)
             return None
         if code != CODE:
             why = "the code of arithmos, or a library it computes with, has changed since"
-            warnings.warn(f"suspended runs start anew: {why}", stacklevel=3)
+            warnings.warn(f"suspended runs start again: {why}", stacklevel=3)
             return None
         try:
             return state_of_row(values["names"], values["arrays"])
         except ValueError as error:
-            warnings.warn(f"run {key} starts anew: its state cannot be read ({error})", stacklevel=3)
+            warnings.warn(f"run {key} starts again: its state cannot be read ({error})", stacklevel=3)
             return None
 
     def _table(self, name: str) -> pa.Table:
-        # One part holds the states of many runs, and they are asked for one after the other.
+        # One part holds the states of many runs, which are read one after the other.
         if self._part is None or self._part[0] != name:
             self._part = name, self.folder.table(name)
         return self._part[1]
 
     def drop(self, finished: Callable[[Key], bool]) -> None:
-        """Remove the parts in which no state counts any more: a later one has come, or the run is finished.
+        """Remove the parts in which no state counts any more, because a later one has come or the run is finished.
 
-        Of two copies of a state neither is removed: a pack may have written the one and be about to remove the other.
+        Of two copies of a state, neither is removed: a pack may have written one and be about to remove the other.
         """
         parts = self.folder.rows()
         latest = _latest(parts)
@@ -90,7 +89,7 @@ class States:
         def counts(key: Key, written: int) -> bool:
             return written == latest[key][0] and not finished(key)
 
-        with suppress(OSError):  # they may lie there for ever: they do not count
+        with suppress(OSError):  # they may stay: they do not count
             self.folder.remove(name for name, rows in parts.items() if not any(counts(*row) for row in rows))
 
     def forget(self, key: Key) -> None:

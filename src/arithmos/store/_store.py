@@ -27,16 +27,16 @@ PACKED_FILES = 8
 
 @dataclass(frozen=True)
 class Summary:
-    """What is in a store.
+    """Summary of a store.
 
     Args:
-        runs: different runs.
-        specs: different specs.
-        duplicates: rows beyond one a run.
-        suspended: runs that can be gone on with.
-        files: its parts, those of suspended runs included.
+        runs: number of different runs.
+        specs: number of different specs.
+        duplicates: number of rows in excess of one per run.
+        suspended: number of runs that can be resumed.
+        files: number of parts, including those of suspended runs.
         bytes: their size.
-        damaged: files that are set aside, and why.
+        damaged: files that are set aside, with the reason.
     """
 
     runs: int
@@ -49,17 +49,17 @@ class Summary:
 
 
 class Store:
-    """Runs on disk: a folder of immutable Parquet parts, one row a run.
+    """Runs on disk: a folder of immutable Parquet parts, one row per run.
 
-    There is no server and no lock. Several processes write at once, on a network disk too; a copied folder is a merged
-    store; a kill loses what was not yet written and nothing else. A file that is damaged or foreign is named in a
-    warning and in `damaged`, and the rest is read. Nothing in a store is ever unpickled.
+    There is no server and no lock. Several processes may write at once, also on a network disk; copying a folder into
+    another merges the stores; a kill loses only what was not yet written. A file that is damaged or foreign is named in
+    a warning and in `damaged`, and the rest is read. Nothing in a store is ever unpickled.
 
     Args:
-        path: the folder; it is made when the first run is stored.
+        path: the folder; it is created when the first run is stored.
 
     Raises:
-        NotADirectoryError: there is a file of that name.
+        NotADirectoryError: the path is a file.
 
     Example:
         >>> import tempfile
@@ -72,7 +72,7 @@ class Store:
         self.path = Path(path)
         if self.path.exists() and not self.path.is_dir():
             raise NotADirectoryError(
-                errno.ENOTDIR, "a store is a folder, and this is a file; choose a folder", str(self.path)
+                errno.ENOTDIR, "a store must be a folder, got a file; choose a folder", str(self.path)
             )
         self._runs = Runs(self.path)
         self._states = States(self.path / "_suspended")
@@ -82,19 +82,19 @@ class Store:
         return f"Store({str(self.path)!r})"
 
     def __len__(self) -> int:
-        """How many different runs are stored."""
+        """Return the number of different runs."""
         return self._runs.index().runs
 
     def prepare(self) -> None:
-        """Make the folder and try to write there, so that a campaign fails before its first run and not after it."""
+        """Create the folder and try to write there, so that a campaign fails before its first run."""
         self.seeds()
         try_to_write(self.path)
 
     def append(self, runs: Iterable[Run]) -> None:
-        """Store runs as one new part, and drop the states they were suspended in.
+        """Store runs as one new part, and drop their suspended states.
 
         Raises:
-            OSError: none of them is stored, and all that was stored before is as it was.
+            OSError: none of them is stored; what was stored before is unchanged.
         """
         runs = list(runs)
         if not runs:
@@ -109,7 +109,7 @@ class Store:
         return Writer(self, flush_s=flush_s, flush_runs=flush_runs, judge=judge)
 
     def missing(self, spec: Spec, seeds: Iterable[int], engine: str | None = None) -> tuple[int, ...]:
-        """The seeds of which there is no run yet: of this engine, or of any."""
+        """Return the seeds without a run of this engine, or of any by default."""
         index, name = self.seeds(), spec.id
         stored = [found for (spec_id, by), found in index.items() if spec_id == name and engine in (None, by)]
         return tuple(seed for seed in seeds if not any(seed in found for found in stored))
@@ -121,33 +121,34 @@ class Store:
         runs: Iterable[Key] | None = None,
         columns: Sequence[str] | None = None,
     ) -> pd.DataFrame:
-        """The runs as a table, one row a run, ordered by spec, seed and engine.
+        """Return the runs as a table, one row per run, ordered by spec, seed and engine.
 
-        Of several rows of one run the one that keeps more weights and records counts, of equals the first written.
+        Of several rows of one run, the one that keeps more weights and records counts, and among equals the first
+        written.
 
         Args:
-            specs: only runs of these specs, or ids of specs.
-            runs: only these, as (spec id, seed, engine).
-            columns: the columns beside those that name the run; by default all but weights and curves.
+            specs: specs, or their ids, to load; all by default.
+            runs: runs to load, as (spec id, seed, engine); all by default.
+            columns: columns besides those that identify the run; by default all but weights and curves.
         """
         columns = LIGHT if columns is None else columns
         snapshot = self.snapshot(columns if specs is None and runs is None else ())
         return snapshot.load(specs=specs, runs=runs, columns=columns)
 
     def curves(self, *, specs: Iterable[Spec | str] | None = None) -> pd.DataFrame:
-        """The learning curves, one row a record: `step`, `validation`, `test` and `sparsity`."""
+        """Return the learning curves, one row per record: `step`, `validation`, `test` and `sparsity`."""
         return self.snapshot(CURVE if specs is None else ()).curves(specs=specs)
 
     def snapshot(self, columns: Sequence[str] = ()) -> Snapshot:
-        """Return the runs of this moment, for a question that asks for them several times.
+        """Return the runs of this moment, for several queries.
 
         Args:
-            columns: columns to read at once and to keep.
+            columns: columns to read at once and keep.
         """
         return Snapshot(self._runs, columns)
 
     def suspend(self, spec: Spec, seed: int, engine: str, state: State) -> None:
-        """Keep the state of a run that was cut, so that its engine can go on."""
+        """Keep the state of an unfinished run, so that its engine can resume it."""
         self.suspend_all([(spec, seed, engine, state)])
 
     def suspend_all(self, cut: Iterable[tuple[Spec, int, str, State]]) -> None:
@@ -157,7 +158,7 @@ class Store:
             self._states.add(rows)
 
     def resume(self, spec: Spec, seed: int, engine: str) -> State | None:
-        """The last state in which a run was suspended, or None to start it anew."""
+        """Return the last state of a suspended run, or None to start it again."""
         return self._states.get((spec.id, seed, engine))
 
     def forget(self, spec: Spec, seed: int, engine: str) -> None:
@@ -165,7 +166,7 @@ class Store:
         self._states.forget((spec.id, seed, engine))
 
     def merge(self, *others: "Store | str | os.PathLike[str]") -> None:
-        """Copy into this store what others have: their runs, and the states of suspended ones."""
+        """Copy the runs of other stores, and the states of suspended ones, into this store."""
         stores = [other if isinstance(other, Store) else Store(other) for other in others]
         for other in stores:
             if not other.path.is_dir():
@@ -178,13 +179,13 @@ class Store:
     def pack(self, *, max_bytes: int = PACKED_BYTES, max_files: int = PACKED_FILES) -> None:
         """Write few files out of many, all of the current schema, and remove what killed writers left.
 
-        Of several rows of one run those go that say nothing of their own; rows that conflict stay. New parts are in
-        place before old ones go, so a kill at any instant, another writer or another pack lose nothing; at worst a run
-        is there twice for a while. Files that are set aside stay.
+        Duplicate rows that say nothing of their own are removed; rows that conflict stay. New parts are in place before
+        old ones are removed, so a kill at any moment, another writer or another pack lose nothing; at worst some rows
+        are duplicated for a while. Files that are set aside stay.
 
         Args:
-            max_bytes: size of the largest file.
-            max_files: how many files in all, those of suspended runs included.
+            max_bytes: largest size of a file.
+            max_files: largest number of files, including those of suspended runs.
 
         Raises:
             ValueError: the store does not fit; nothing was changed.
@@ -223,18 +224,18 @@ class Store:
         return states.filter(pa.array([not finished(key) for key in keys(states)], pa.bool_()))
 
     def check(self) -> tuple[tuple[str, str], ...]:
-        """Verify every file anew, to its last byte; returns those that are set aside, and why."""
+        """Verify every byte of every file again, and return the files that are set aside, with the reason."""
         for folder in self._folders:
             folder.check()
         return self._set_aside()
 
     def conflicts(self) -> tuple[Key, ...]:
-        """The runs that have rows with different numbers, as (spec id, seed, engine)."""
+        """Return the runs that have rows with different numbers, as (spec id, seed, engine)."""
         return self._runs.conflicts()
 
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
-        """Files that are set aside because they are damaged or foreign, and why."""
+        """Files that are set aside because they are damaged or foreign, with the reason."""
         self._runs.index()
         self._states.folder.rows()
         return self._set_aside()
@@ -249,18 +250,18 @@ class Store:
 
     @property
     def duplicates(self) -> int:
-        """Rows beyond one a run: work that was done twice, or a pack under way."""
+        """Number of rows in excess of one per run: repeated work, or a pack in progress."""
         index = self._runs.index()
         return index.rows - index.runs
 
     @property
     def suspended(self) -> tuple[Key, ...]:
-        """The runs that can be gone on with, as (spec id, seed, engine)."""
+        """Runs that can be resumed, as (spec id, seed, engine)."""
         finished = self._finished()
         return tuple(key for key in self._states.latest() if not finished(key))
 
     def summary(self) -> Summary:
-        """What is in the store."""
+        """Return a summary of the store."""
         stamps = [stamp for folder in self._folders for stamp in folder.stamps()]
         return Summary(
             runs=len(self),
@@ -273,7 +274,7 @@ class Store:
         )
 
     def seeds(self) -> dict[tuple[str, str], set[int]]:
-        """Which seeds are stored, by id of the spec and engine."""
+        """Return the stored seeds, by spec id and engine."""
         return self._runs.index().seeds
 
     def _finished(self) -> Callable[[Key], bool]:

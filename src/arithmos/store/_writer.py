@@ -19,10 +19,10 @@ Judge = Callable[[Sequence[Run]], Iterable[Run]]
 
 
 class Writer:
-    """Collects runs and stores them every few seconds, however fast or slowly they come.
+    """Buffer that stores runs every few seconds, however fast they come.
 
-    On leaving, by Ctrl-C or any other exception too, the rest is stored. Runs that could not be stored stay in the
-    buffer, and the next `add` or the leaving tries again.
+    On exit, also by Ctrl-C or another exception, the rest is stored. Runs that could not be stored stay in the buffer,
+    and the next `add` or the exit tries again.
 
     Args:
         store: where the runs go.
@@ -54,7 +54,7 @@ class Writer:
 
     @property
     def unsaved(self) -> int:
-        """Runs that wait to be stored."""
+        """Number of runs that wait to be stored."""
         return len(self._runs)
 
     def __enter__(self) -> "Writer":
@@ -80,18 +80,18 @@ class Writer:
             self._flush_later()
 
     def suspend(self, spec: Spec, seed: int, engine: str, state: State) -> None:
-        """Keep the last state of a run that is not finished; stored with the next runs, all states in one file."""
+        """Keep the last state of an unfinished run; it is stored with the next runs, all states in one file."""
         self._states[spec.id, seed, engine] = (spec, seed, engine, state)
         self._flush_later()
 
     def flush(self) -> None:
-        """Store all that waits."""
+        """Store everything that waits."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
-            # Removed from the buffer once they are stored and not before: a second Ctrl-C may come in between, and a
-            # run stored twice does no harm.
+            # Removed from the buffer only once they are stored: a second Ctrl-C may come in between, and a run stored
+            # twice does no harm.
             count, states = len(self._runs), dict(self._states)
             try:
                 self.store.append(self._judge(self._runs[:count]))
@@ -99,7 +99,7 @@ class Writer:
                 del self._runs[:count]
                 self.store.suspend_all(states.values())
                 for key, state in states.items():
-                    if self._states.get(key) is state:  # and no later one, which came meanwhile
+                    if self._states.get(key) is state:  # no later one came meanwhile
                         del self._states[key]
             except OSError as error:
                 note = f"{error.strerror}; {len(self._runs)} finished runs are not stored"
@@ -111,12 +111,12 @@ class Writer:
         timer.daemon = True
         with self._lock:
             if self._timer is None:
-                with suppress(RuntimeError):  # the system has no thread to give
+                with suppress(RuntimeError):  # the system cannot start a thread
                     timer.start()
                     self._timer = timer
         if self._timer is None:
             self.flush()
 
     def _flush_quietly(self) -> None:
-        with suppress(Exception):  # nobody listens here: the next `add`, or the leaving, meets it again
+        with suppress(Exception):  # the next `add`, or the exit, raises it again
             self.flush()

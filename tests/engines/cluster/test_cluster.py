@@ -242,7 +242,7 @@ def test_other_versions_are_refused(scheduler, monkeypatch):
         return versions
 
     monkeypatch.setattr(Client, "get_versions", other)
-    with pytest.raises(Refused, match=r"has numpy not installed, torch 2.0.1, and this machine numpy [\d.]+, torch"):
+    with pytest.raises(Refused, match=r"has numpy not installed, torch 2.0.1, this machine numpy [\d.]+, torch"):
         Cluster(scheduler, EVEN)
 
 
