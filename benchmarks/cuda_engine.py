@@ -23,7 +23,7 @@ import torch
 from arithmos.engines import Control, Job
 from arithmos.engines.cuda import CudaEngine, group
 from arithmos.engines.cuda.device import Gpu
-from arithmos.engines.cuda.group import Group
+from arithmos.engines.cuda.group import RunGroup
 from arithmos.engines.cuda.plan import make_plan
 from arithmos.engines.torch import TorchEngine
 from arithmos.papers import EXPERIMENTS
@@ -63,13 +63,13 @@ class Bench:
         # Sixteen runs are enough for a timing: preparing more would take longer than timing them. Those that meet NaN
         # before their third record are left out, because a run that has ended takes no time.
         states = {seed: None for seed in range(16)}
-        first = Group(self.device, plan, kernel, spec, states, Control(), self.keep)
+        first = RunGroup(self.device, plan, kernel, spec, states, Control(), self.keep)
         template = [state for _, state in first.suspended()]
         first.launch(2 * min(spec.evaluate_every, 1000) + 1)
         first.wait()
         template = [state for _, state in first.suspended()] or template
         states = {seed: template[seed % len(template)] for seed in range(runs)}
-        return Group(self.device, plan, kernel, spec, states, Control(), self.keep), kernel
+        return RunGroup(self.device, plan, kernel, spec, states, Control(), self.keep), kernel
 
     def rate(self, spec, *, runs=None, seconds=SECONDS, **layout):
         """Return iterations per second, summed over all runs."""

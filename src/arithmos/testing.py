@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 
-from .engines.probe import Finding, examine
+from .engines.probe import ProbeResult, examine
 from .nn import ExpLog, Leaf, Product, Unit, _described
 from .spec import Layer, Model, Spec, as_unit
 from .tasks import TEN_PARAMETERS
@@ -314,7 +314,7 @@ def _record(unit: Checked) -> Unit:
     return Unit(unit, name=name, label=name, parts=getattr(unit, "parts", None))
 
 
-def _trial(unit: Checked) -> Finding:
+def _trial(unit: Checked) -> ProbeResult:
     own = as_unit(unit) if isinstance(unit, type) else _record(unit)
     return examine(Spec(task=TEN_PARAMETERS, model=Model(own.name, (Layer("NAU"), Layer(own)))))
 

@@ -9,7 +9,7 @@ from tests.engines.cuda.shim import HOPPER, HostDevice
 from arithmos.engines.contract import Control, Job
 from arithmos.engines.cpu import CpuEngine
 from arithmos.engines.cuda import CudaEngine, refusal
-from arithmos.engines.probe import Finding, finding
+from arithmos.engines.probe import ProbeResult, finding
 from arithmos.engines.torch import TorchEngine
 from arithmos.spec import MODELS, Layer, Spec, as_unit, model
 from arithmos.tasks import TEN_PARAMETERS
@@ -25,7 +25,7 @@ def spec_of(unit, **changes):
 
 @pytest.mark.parametrize("unit", ["EvalBroken", "Masked", "Frozen", "ReturnsNaN", "RaisesLate", "HalfNMU"])
 def test_what_can_be_stacked(unit):
-    assert finding(spec_of(unit)) == Finding()
+    assert finding(spec_of(unit)) == ProbeResult()
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_what_can_be_stacked(unit):
     ],
 )
 def test_what_runs_seed_by_seed(unit, why):
-    assert finding(spec_of(unit)) == Finding(alone=why)
+    assert finding(spec_of(unit)) == ProbeResult(alone=why)
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,12 @@ def test_a_trial_leaves_torch_s_generator_alone():
 
 def test_a_trial_is_made_once(monkeypatch):
     spec = spec_of("Masked", hidden_size=3)
-    assert finding(spec) == Finding()
-    monkeypatch.setattr("arithmos.engines.probe.examine", lambda spec, device: Finding("again"))
-    assert finding(spec) == Finding()
-    assert finding(Spec(task=TEN_PARAMETERS, model=MODELS["NMU"])) == Finding()
+    assert finding(spec) == ProbeResult()
+    monkeypatch.setattr("arithmos.engines.probe.examine", lambda spec, device: ProbeResult("again"))
+    assert finding(spec) == ProbeResult()
+    assert finding(Spec(task=TEN_PARAMETERS, model=MODELS["NMU"])) == ProbeResult()
     wider = spec_of("Masked", hidden_size=5)
-    assert finding(wider) == Finding("again")
+    assert finding(wider) == ProbeResult("again")
 
 
 def test_a_unit_is_known_by_its_class_too():

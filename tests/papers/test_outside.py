@@ -46,7 +46,7 @@ MODULE = """
 from pathlib import Path
 
 from arithmos.papers import Compared, Experiment, Published
-from arithmos.papers.evidence import Outcome
+from arithmos.papers.evidence import Decision
 from arithmos.spec import MODELS, Spec
 from arithmos.statistics import Interval
 from arithmos.tasks import Arithmetic
@@ -83,7 +83,7 @@ def slowest(cell, printed, published, iterations):
 
 def at_best(cases):
     case = cases("products", "NMU", "mul")
-    return Outcome(case.runs.k > 0, case.rate)
+    return Decision(case.runs.k > 0, case.rate)
 """
 CSV = "operation,model,n,k,slowest\nmul,NAU,3,0,\nmul,NMU,3,3,100\n"
 

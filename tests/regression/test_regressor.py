@@ -12,7 +12,7 @@ from arithmos.engines import Engines
 from arithmos.engines.cpu import CpuEngine
 from arithmos.regression import ArithmeticRegressor
 from arithmos.regression.candidates import Output
-from arithmos.regression.search import Budget, Plan, search
+from arithmos.regression.search import Budget, Effort, search
 
 SMALL = {"iterations": 50, "n_seeds": 1, "rounds": 1, "max_factors": 2, "n_jobs": 1}
 
@@ -149,7 +149,7 @@ def test_an_engine_takes_the_widest_network_or_none():
     x, y = rows(4, lambda a, b, c, d: a * b * c * d)
     output = Output(x[:200], y[:200], x[200:], y[200:], True, np.ones(4), 1.0)
     engines = Engines(threads=1, makers={"cuda": lambda: Narrow(1)}, say=lambda line: None)
-    plan = Plan(iterations=200, seeds=1, rounds=1, factors=3, constants=True, budget_s=1e6)
+    plan = Effort(iterations=200, seeds=1, rounds=1, factors=3, constants=True, budget_s=1e6)
     assert search([output], plan, engines, seed=0).engine == "cpu"
 
 

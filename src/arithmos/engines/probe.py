@@ -19,7 +19,7 @@ from .contract import Failed, unit_code
 from .networks import Modules, Networks
 
 if TYPE_CHECKING:
-    from .digits.cells import Cells
+    from .digits.cells import CellStack
 
 M = TypeVar("M", bound=Modules)
 
@@ -40,7 +40,7 @@ Results = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
-class Finding:
+class ProbeResult:
     """The result of a trial.
 
     Args:
@@ -52,13 +52,13 @@ class Finding:
     alone: str = ""
 
 
-_found: dict[tuple[object, ...], Finding] = {}
+_found: dict[tuple[object, ...], ProbeResult] = {}
 
 
-def finding(spec: Spec, device: torch.device = CPU) -> Finding:
+def finding(spec: Spec, device: torch.device = CPU) -> ProbeResult:
     """Try the network of a spec, once in a process. A network of our own units is not tried."""
     if not any(layer.own for layer in spec.model.layers):
-        return Finding()
+        return ProbeResult()
     units = tuple((layer.name, layer.version, layer.options) for layer in spec.model.layers)
     key = (units, spec.sizes, spec.batch_size, spec.model.schedule.strength > 0, spec.task.kind, device)
     if key not in _found:
@@ -78,7 +78,7 @@ def unfit(spec: Spec) -> str | None:
     return finding(spec).refused or None
 
 
-def examine(spec: Spec, device: torch.device = CPU) -> Finding:
+def examine(spec: Spec, device: torch.device = CPU) -> ProbeResult:
     """Try the network of a spec."""
     try:
         with unit_code():
@@ -87,34 +87,34 @@ def examine(spec: Spec, device: torch.device = CPU) -> Finding:
                 return _examine_cell(spec, device)
             trials = [_repeated(Networks(spec, (seed,), device, stacked=False), _trained(spec)) for seed in SEEDS]
     except Failed as error:
-        return Finding(refused=str(error))
+        return ProbeResult(refused=str(error))
     if changed := trials[0][1]:
-        return Finding(alone=changed)
+        return ProbeResult(alone=changed)
     try:
         with unit_code():
             stacked = _trained(spec)(Networks(spec, SEEDS, device))
     except Failed as error:
-        return Finding(alone=_reason(error) or f"torch.func cannot stack it: {error}")
+        return ProbeResult(alone=_reason(error) or f"torch.func cannot stack it: {error}")
     for name, value in stacked.items():
         if not close(value, torch.cat([results[name] for results, _ in trials])):
-            return Finding(alone=f"{name} differ when it is stacked")
-    return Finding()
+            return ProbeResult(alone=f"{name} differ when it is stacked")
+    return ProbeResult()
 
 
-def _examine_cell(spec: Spec, device: torch.device) -> Finding:
+def _examine_cell(spec: Spec, device: torch.device) -> ProbeResult:
     """Try the cell of sequences, which can be run only if it can be stacked."""
-    from .digits.cells import Cells
+    from .digits.cells import CellStack
 
     try:
         with unit_code():
             networks = [spec.network(seed)[1] for seed in SEEDS]
             if (shape := tuple(networks[0](torch.ones(3, 2, 1)).shape)) != (3, 2, 1):
                 raise Failed(f"it must give a number for each of 3 sequences of 2 numbers, got shape {shape}")
-            cells = Cells(spec, SEEDS, networks, device)
+            cells = CellStack(spec, SEEDS, networks, device)
             changed = _repeated(cells, _stepped)[1]
     except Failed as error:
-        return Finding(refused=f"as a cell: {_reason(error) or error}")
-    return Finding(refused=f"as a cell it must be stacked, but {changed}" if changed else "")
+        return ProbeResult(refused=f"as a cell: {_reason(error) or error}")
+    return ProbeResult(refused=f"as a cell it must be stacked, but {changed}" if changed else "")
 
 
 def _reason(error: Failed) -> str:
@@ -167,7 +167,7 @@ def _trained(spec: Spec) -> Callable[[Networks], Results]:
     return once
 
 
-def _stepped(cells: "Cells") -> Results:
+def _stepped(cells: "CellStack") -> Results:
     """A trial of cells: a training step on short sequences, and an evaluation."""
     x = torch.linspace(1, 9, len(cells.seeds) * 10, device=cells.device).view(-1, 5, 2)
     with cells.training(0):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..spec import Spec
 from .contract import NEVER, Control, State, curve_records
-from .digits.records import Records
+from .digits.records import StackRecords
 from .judge import Judge
 from .probe import finding
 from .states import ARRAYS, JUDGED, NOTHING, buffers, initial, judged, state_of
@@ -87,7 +87,8 @@ def _blank(spec: Spec, all_records: bool) -> dict[str, tuple[np.dtype[np.generic
     flat = initial(spec, 0)
     if spec.task.sequential:
         cell = [p.detach().numpy().ravel() for p in spec.network(0)[1].parameters()]
-        remembered = Records([(spec, 0)], spec.sequences, [np.concatenate([np.empty(0, np.float32), *cell])]).state(0)
+        records = StackRecords([(spec, 0)], spec.sequences, [np.concatenate([np.empty(0, np.float32), *cell])])
+        remembered = records.state(0)
     else:
         remembered = Judge(spec, (0,), flat.size, Control(all_records=all_records)).state(0)
     own = buffers(spec.network(0)) if finding(spec).alone else NOTHING

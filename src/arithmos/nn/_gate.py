@@ -6,7 +6,7 @@ from torch import Tensor
 from .._typing import Float
 from ._aggregate import linear
 from ._init import GlorotUniform
-from ._layer import Layer, matrix
+from ._layer import UnitLayer, matrix
 from ._parts import Free, Leaf, Sum
 
 
@@ -22,7 +22,7 @@ def mix(
     return g * add + (1 - g) * mul
 
 
-class SigmoidGate(Layer):
+class SigmoidGate(UnitLayer):
     """The gate matrix G; a module of its own, so that it comes last in the `parameters()` of the unit."""
 
     parts = Leaf(Free(), Sum(), GlorotUniform())

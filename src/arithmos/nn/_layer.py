@@ -52,7 +52,7 @@ def sparsity(weight: Float[Tensor, "o i"], *, signed: bool) -> Float[Tensor, ""]
     return torch.minimum(magnitude, other.abs()).mean()
 
 
-class Layer(nn.Module):
+class UnitLayer(nn.Module):
     """The base of the layers in this package: `out_features` values from `in_features`, for any leading axes.
 
     Nothing in the package asks for this class. A layer of your own may be any `torch.nn.Module`; the methods
@@ -76,7 +76,7 @@ class Layer(nn.Module):
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw new initial values, in the order of `parameters()`."""
         for child in self.children():
-            if isinstance(child, Layer):
+            if isinstance(child, UnitLayer):
                 child.reset_parameters(generator)
         for parameter in self.parameters(recurse=False):
             if parameter.dim() == 1:
@@ -94,7 +94,7 @@ class Layer(nn.Module):
         return own | {
             f"{prefix}.{name}": limits
             for prefix, child in self.named_children()
-            if isinstance(child, Layer)
+            if isinstance(child, UnitLayer)
             for name, limits in child.bounds().items()
         }
 
@@ -104,7 +104,7 @@ class Layer(nn.Module):
         if isinstance(self.parts, Leaf) and self.parts.sparsity != "none":
             total = total + sparsity(next(self.parameters(recurse=False)), signed=self.parts.sparsity == "signed")
         for child in self.children():
-            if isinstance(child, Layer):
+            if isinstance(child, UnitLayer):
                 total = total + child.sparsity()
         return total
 

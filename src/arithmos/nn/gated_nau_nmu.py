@@ -8,7 +8,7 @@ from torch import Tensor
 
 from .._typing import Float
 from ._gate import SigmoidGate, gate, mix
-from ._layer import Layer
+from ._layer import UnitLayer
 from ._parts import Gate
 from ._unit import Unit
 from .nau import NAU, nau
@@ -25,7 +25,7 @@ def gated_nau_nmu(
     return mix(gate(x, gate_weight), nau(x, add), nmu(x, mul))
 
 
-class GatedNAUNMU(Layer):
+class GatedNAUNMU(UnitLayer):
     """A learned choice, per output, between a NAU and an NMU.
 
     Args:

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from .._typing import Float
 from ._aggregate import linear
 from ._init import GlorotUniform, HeUniform
-from ._layer import Layer, matrix
+from ._layer import UnitLayer, matrix
 from ._parts import Free, Leaf, Sum
 from ._unit import Unit
 
@@ -29,7 +29,7 @@ def linear_relu6(
     return F.relu6(linear(x, weight, bias))
 
 
-class Linear(Layer):
+class Linear(UnitLayer):
     """Affine map, z = W x + b, which starts as Glorot and Bengio propose.
 
     Args:

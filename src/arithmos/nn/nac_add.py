@@ -11,7 +11,7 @@ from torch import Tensor
 from .._typing import Float
 from ._aggregate import linear
 from ._init import NACRange
-from ._layer import Layer, choose, matrix
+from ._layer import UnitLayer, choose, matrix
 from ._parts import Leaf, Sum, TanhSigmoid
 from ._unit import Unit
 
@@ -30,7 +30,7 @@ def nac_add(
     return linear(x, nac_weight(W_hat, M_hat))
 
 
-class NACAdd(Layer):
+class NACAdd(UnitLayer):
     """Sums of inputs with weights that tend to -1, 0 and 1.
 
     Args:

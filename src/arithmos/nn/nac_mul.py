@@ -11,7 +11,7 @@ from torch import Tensor
 from .._typing import Float
 from ._aggregate import exp_log
 from ._init import NACRange
-from ._layer import Layer, choose, matrix
+from ._layer import UnitLayer, choose, matrix
 from ._parts import ExpLog, Leaf, TanhSigmoid
 from ._unit import Unit
 from .nac_add import INITS, nac_weight
@@ -24,7 +24,7 @@ def nac_mul(
     return exp_log(x, nac_weight(W_hat, M_hat))
 
 
-class NACMul(Layer):
+class NACMul(UnitLayer):
     """Products and quotients of magnitudes, with exponents that tend to -1, 0 and 1.
 
     Args:

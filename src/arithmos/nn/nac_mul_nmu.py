@@ -9,7 +9,7 @@ from torch import Tensor
 from .._typing import Float
 from ._aggregate import exp_log
 from ._clamp import clamp
-from ._layer import Layer, choose, matrix
+from ._layer import UnitLayer, choose, matrix
 from ._parts import Clamp, ExpLog, Leaf
 from ._unit import Unit
 from .nmu import INITS
@@ -20,7 +20,7 @@ def nac_mul_nmu(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> F
     return exp_log(x, clamp(weight, 0.0, 1.0))
 
 
-class NACMulNMU(Layer):
+class NACMulNMU(UnitLayer):
     """Products of magnitudes, with exponents kept in [0, 1].
 
     Args:

@@ -11,7 +11,7 @@ from torch import Tensor
 from .._typing import Float
 from ._aggregate import exp_log
 from ._init import GlorotNormal
-from ._layer import Layer, matrix
+from ._layer import UnitLayer, matrix
 from ._parts import ExpLog, Leaf, Sigmoid
 from ._unit import Unit
 
@@ -21,7 +21,7 @@ def nac_mul_sigma(x: Float[Tensor, "*batch i"], W_hat: Float[Tensor, "o i"]) -> 
     return exp_log(x, torch.sigmoid(W_hat))
 
 
-class NACMulSigma(Layer):
+class NACMulSigma(UnitLayer):
     """Products of magnitudes, with exponents in (0, 1).
 
     Args:

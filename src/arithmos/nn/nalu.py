@@ -14,7 +14,7 @@ from torch import Tensor
 from .._typing import Float
 from ._aggregate import exp_log, linear
 from ._gate import SigmoidGate, gate, mix
-from ._layer import Layer
+from ._layer import UnitLayer
 from ._parts import ExpLog, Gate
 from ._unit import Unit
 from .nac_add import NACAdd, nac_weight
@@ -40,7 +40,7 @@ def nalu(
     return mix(gate(x, gate_weight), linear(x, add_weight), exp_log(x, mul_weight))
 
 
-class NALU(Layer):
+class NALU(UnitLayer):
     """A learned choice, per output, between a sum and a product of inputs.
 
     Args:

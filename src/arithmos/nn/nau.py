@@ -12,7 +12,7 @@ from .._typing import Float
 from ._aggregate import linear
 from ._clamp import clamp
 from ._init import GlorotUniform
-from ._layer import Layer, choose, matrix
+from ._layer import UnitLayer, choose, matrix
 from ._parts import Clamp, Leaf, Sum
 from ._unit import Unit
 
@@ -24,7 +24,7 @@ def nau(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: boo
     return linear(x, clamp(weight, -1.0, 1.0) if clip else weight)
 
 
-class NAU(Layer):
+class NAU(UnitLayer):
     """Sums and differences of inputs, with weights kept in [-1, 1].
 
     Args:

@@ -13,7 +13,7 @@ from torch import Tensor
 from .._typing import Float
 from ._clamp import clamp
 from ._init import Uniform
-from ._layer import Layer, choose, matrix
+from ._layer import UnitLayer, choose, matrix
 from ._parts import Clamp, Leaf, Product
 from ._product import product
 from ._unit import Unit
@@ -26,7 +26,7 @@ def nmu(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: boo
     return product(x, clamp(weight, 0.0, 1.0) if clip else weight)
 
 
-class NMU(Layer):
+class NMU(UnitLayer):
     """Products of inputs, with weights kept in [0, 1].
 
     Args:

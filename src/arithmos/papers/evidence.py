@@ -82,19 +82,19 @@ def cases_of(cells: Cells, experiments: Iterable[Experiment]) -> Cases:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Decision:
     """Whether a hypothesis holds (None if undecided), with the numbers that show it."""
 
     holds: bool | None
     numbers: str
 
     @staticmethod
-    def all(outcomes: Iterable["Outcome"]) -> "Outcome":
+    def all(outcomes: Iterable["Decision"]) -> "Decision":
         """Combine hypotheses: one that fails decides, otherwise one that is open leaves all open."""
         outcomes = list(outcomes)
         words = [one.holds for one in outcomes]
         holds = False if False in words else None if None in words else True
-        return Outcome(holds, "; ".join(one.numbers for one in outcomes))
+        return Decision(holds, "; ".join(one.numbers for one in outcomes))
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Claim:
     text: str
     criterion: str
     experiments: tuple[str, ...]
-    test: Callable[[Cases], Outcome]
+    test: Callable[[Cases], Decision]
     paper: str = ""
 
 
@@ -143,34 +143,34 @@ def above(interval: Interval, bound: float) -> bool | None:
     return True if interval.low > bound else False if interval.high < bound else None
 
 
-def more_often(one: Case, other: Case) -> Outcome:
+def more_often(one: Case, other: Case) -> Decision:
     """Test that one is solved more often than the other: the 95 % interval of the difference is above 0."""
     difference = _difference(one, other)
-    return Outcome(above(difference, 0.0), f"{one.rate}, {other.rate}: {points(difference)}")
+    return Decision(above(difference, 0.0), f"{one.rate}, {other.rate}: {points(difference)}")
 
 
-def no_more_often(one: Case, other: Case, margin: float = 0.10) -> Outcome:
+def no_more_often(one: Case, other: Case, margin: float = 0.10) -> Decision:
     """Test that one is not solved more often than the other by `margin`; fails if it is solved more often at all."""
     difference = _difference(one, other)
     holds = True if difference.high <= margin else False if difference.low > 0 else None
-    return Outcome(holds, f"{one.rate}, {other.rate}: {points(difference)}")
+    return Decision(holds, f"{one.rate}, {other.rate}: {points(difference)}")
 
 
-def alike(one: Case, other: Case, margin: float = 0.10) -> Outcome:
+def alike(one: Case, other: Case, margin: float = 0.10) -> Decision:
     """Test that both are solved equally often up to `margin`, by the 95 % interval of the difference."""
     difference = _difference(one, other)
     within = max(-difference.low, difference.high) <= margin
     beyond = max(difference.low, -difference.high) > margin
-    return Outcome(True if within else False if beyond else None, f"{one.rate}, {other.rate}: {points(difference)}")
+    return Decision(True if within else False if beyond else None, f"{one.rate}, {other.rate}: {points(difference)}")
 
 
-def undistinguished(one: Case, other: Case) -> Outcome:
+def undistinguished(one: Case, other: Case) -> Decision:
     """Test that Fisher's test at 5 % does not separate the rates, although it would find a difference of 50 points."""
     (k, n), trials = (one.runs.k, one.runs.n), other.runs.n
     p = statistics.fisher_exact(k, n, other.runs.k, trials)
     power = statistics.fisher_power(k, n, trials, POINTS.limit, LEVEL)
     holds = False if p < LEVEL else True if power >= POWER else None
-    return Outcome(holds, f"{one.rate}, {other.rate}: p = {p:.2g}; 50 points would be found in {percent(power)}")
+    return Decision(holds, f"{one.rate}, {other.rate}: p = {p:.2g}; 50 points would be found in {percent(power)}")
 
 
 def _difference(one: Case, other: Case) -> Interval:
@@ -182,52 +182,52 @@ def points(difference: Interval) -> str:
     return f"{100 * difference.low:+.0f} to {100 * difference.high:+.0f} points".replace("-", "−")
 
 
-def at_most(case: Case, bound: float = FEW) -> Outcome:
+def at_most(case: Case, bound: float = FEW) -> Decision:
     """Test that the 95 % interval of the success rate ends at or below `bound`."""
     rate = statistics.wilson(case.runs.k, case.runs.n)
     holds = True if rate.high <= bound else False if rate.low > bound else None
-    return Outcome(holds, f"{case.rate}, {_percents(rate)}")
+    return Decision(holds, f"{case.rate}, {_percents(rate)}")
 
 
-def at_least(case: Case, bound: float = MOST) -> Outcome:
+def at_least(case: Case, bound: float = MOST) -> Decision:
     """Test that the 95 % interval of the success rate starts at or above `bound`."""
     return share(case.label, case.runs.k, case.runs.n, bound)
 
 
-def share(label: str, k: int, n: int, bound: float = MOST) -> Outcome:
+def share(label: str, k: int, n: int, bound: float = MOST) -> Decision:
     """Test that k of n is at least a share, by the 95 % interval; undecided if n is 0."""
     if n == 0:
-        return Outcome(None, f"{label}: none to look at")
+        return Decision(None, f"{label}: none to look at")
     rate = statistics.wilson(k, n)
     holds = True if rate.low >= bound else False if rate.high < bound else None
-    return Outcome(holds, f"{label} {k}/{n}, {_percents(rate)}")
+    return Decision(holds, f"{label} {k}/{n}, {_percents(rate)}")
 
 
 def _percents(rate: Interval) -> str:
     return f"{percent(rate.low)} to {percent(rate.high)}"
 
 
-def sooner(pairs: Sequence[tuple[Case, Case]]) -> Outcome:
+def sooner(pairs: Sequence[tuple[Case, Case]]) -> Decision:
     """Test that solved runs of the first of each pair come before those of the second, by the rank-sum test at 5 %."""
     return _smaller(pairs, "solved_at", "before")
 
 
-def sparser(pairs: Sequence[tuple[Case, Case]]) -> Outcome:
+def sparser(pairs: Sequence[tuple[Case, Case]]) -> Decision:
     """Test that solved runs of the first of each pair have smaller sparsity errors, by the rank-sum test at 5 %."""
     return _smaller(pairs, "sparsity", "sparser than")
 
 
-def _smaller(pairs: Sequence[tuple[Case, Case]], name: str, word: str) -> Outcome:
+def _smaller(pairs: Sequence[tuple[Case, Case]], name: str, word: str) -> Decision:
     one, other = (case.label if len(pairs) == 1 else case.model for case in pairs[0])
     values = [(getattr(a.runs, name), getattr(b.runs, name)) for a, b in pairs]
     if not any(b.size for _, b in values):  # a model that solves nothing is slower
         solved = sum(a.size for a, _ in values)
-        return Outcome(True if solved else None, f"{other} has no solved run, {one} {solved}")
+        return Decision(True if solved else None, f"{other} has no solved run, {one} {solved}")
     often, p = statistics.rank_sum(values)
     if np.isnan(often):
-        return Outcome(False, f"{one} has no solved run where {other} has")
+        return Decision(False, f"{one} has no solved run where {other} has")
     _, reversed_p = statistics.rank_sum([(b, a) for a, b in values])
     holds = True if p < LEVEL else False if reversed_p < LEVEL else None
     medians = " and ".join(scientific(float(np.median(np.concatenate(side)))) for side in zip(*values, strict=True))
     written = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
-    return Outcome(holds, f"{one} {word} {other} in {percent(often)} of pairs, {written}, medians {medians}")
+    return Decision(holds, f"{one} {word} {other} in {percent(often)} of pairs, {written}, medians {medians}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .candidates import rms
 from .products import Floats
 from .regressor import ArithmeticRegressor
-from .table import Table, read_columns
+from .table import DataTable, read_columns
 
 FAR_SHARE = 0.1
 FAR_ROWS = 50
@@ -31,7 +31,7 @@ class Fit:
     """
 
     model: ArithmeticRegressor
-    table: Table
+    table: DataTable
     far: NDArray[np.bool_]
     distance: Floats
 

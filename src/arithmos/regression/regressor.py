@@ -20,13 +20,13 @@ from .candidates import Candidate, Output, rms
 from .finish import EXACT, refit, unexplained
 from .products import Floats, Products, network
 from .progress import Telling
-from .search import Plan, Search, search
+from .search import Effort, Search, search
 
 LEAST_ROWS = 3
 LARGEST = 1e15
 """Largest target; beyond it, squares of targets come near the limit of float32, in which networks are trained."""
 
-Verdict = Literal["exact", "noise", "unexplained"]
+FitVerdict = Literal["exact", "noise", "unexplained"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Certificate:
         elapsed_s: seconds that the whole fit took.
     """
 
-    verdict: Verdict
+    verdict: FitVerdict
     largest_rounding: float
     residual_before: float
     residual_after: float
@@ -220,7 +220,7 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(f"{which} is {t[0, number]:g} in every row: there is nothing to explain", stacklevel=2)
         random = check_random_state(self.random_state)
         outputs = self._outputs(x[:, varies] if varies.any() else x, t, random)
-        plan = Plan(self.iterations, self.n_seeds, self.rounds, self.max_factors, self.constants, self.budget_s)
+        plan = Effort(self.iterations, self.n_seeds, self.rounds, self.max_factors, self.constants, self.budget_s)
         with Telling(self.verbose) as telling:
             engines = Engines(self.engine, threads=self._threads(), say=telling.say)
             seed = int(random.randint(2**30))
@@ -331,7 +331,7 @@ def _check_integers(name: str, values: Any) -> None:
         check_integers(name, values)
 
 
-def _verdict(formula: Products, candidate: Candidate, x: Floats, y: Floats) -> Verdict:
+def _verdict(formula: Products, candidate: Candidate, x: Floats, y: Floats) -> FitVerdict:
     if candidate.exact and rms(formula(x) - y) <= EXACT * rms(y):
         return "exact"
     return "unexplained" if unexplained(formula, x, y) else "noise"

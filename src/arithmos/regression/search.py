@@ -41,7 +41,7 @@ STRENGTH = 0.01
 
 
 @dataclass(frozen=True)
-class Plan:
+class Effort:
     """Effort of a search.
 
     Args:
@@ -98,7 +98,7 @@ class Search:
 
 def search(
     outputs: Sequence[Output],
-    plan: Plan,
+    plan: Effort,
     engines: Engines,
     *,
     seed: int,
@@ -187,7 +187,7 @@ def _pairs(formula: Products) -> list[tuple[Floats, float]]:
     return list(zip(formula.factors, formula.coefficients.tolist(), strict=True))
 
 
-def _jobs(question: Question, plan: Plan, number: int, seed: int) -> list[Job]:
+def _jobs(question: Question, plan: Effort, number: int, seed: int) -> list[Job]:
     """Return the jobs of a round, one per shape."""
     output = question.output
     length = min(plan.iterations * GROWTH ** (number - 1), LONGEST)

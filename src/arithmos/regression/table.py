@@ -23,7 +23,7 @@ MOSTLY = 0.5
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """Inputs and targets of a regression.
 
     Args:
@@ -39,7 +39,7 @@ class Table:
     left_out: tuple[str, ...]
 
 
-def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str] | None = None) -> Table:
+def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str] | None = None) -> DataTable:
     """Read a CSV file whose first line names its columns.
 
     Columns of text, columns with integers beyond 2^53, columns that are mostly empty or infinite and columns that are
@@ -93,7 +93,7 @@ def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str
         raise ValueError(f"{path} has no column of numbers to explain {', '.join(targets)} by")
     names = inputs.columns[varies]
     x, y = whole[names].to_numpy(np.float64), whole[[*targets]].to_numpy(np.float64)
-    return Table(tuple(names), tuple(targets), x, y, tuple(left_out))
+    return DataTable(tuple(names), tuple(targets), x, y, tuple(left_out))
 
 
 def _read(path: Path) -> pd.DataFrame:

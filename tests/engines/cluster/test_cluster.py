@@ -343,7 +343,7 @@ def test_threads_of_somebody_else_s_workers(scheduler):
 def test_chunks_are_long_at_first_and_short_at_last():
     specs = [make_spec(iterations=n) for n in (100, 10)]
     jobs = [Job(specs[0], (0, 1, 2)), Job(specs[1], tuple(range(50)))]
-    line = remote.Line(jobs, lambda spec: float(spec.iterations))
+    line = remote.RunQueue(jobs, lambda spec: float(spec.iterations))
     assert (line.total_s, line.left_s) == (800, 800)
     assert line.cut(50, lambda spec, seed: True) == [Job(specs[0], (0,))], "one at least"
     assert line.cut(215, lambda spec, seed: True) == [Job(specs[0], (1, 2)), Job(specs[1], (0,))]
@@ -365,7 +365,7 @@ def test_chunks_are_long_at_first_and_short_at_last():
 )
 def test_the_length_of_a_chunk(name, slots, sizes):
     specs = make_spec(iterations=20), make_spec(iterations=21)
-    line = remote.Line([Job(spec, tuple(range(50))) for spec in specs], lambda spec: 1.0)
+    line = remote.RunQueue([Job(spec, tuple(range(50))) for spec in specs], lambda spec: 1.0)
     engine = remote.Remote(None, EVEN, name, worker.SLOT, lambda spec: None)
     cut = iter(lambda: sum(len(job.seeds) for job in engine.cut(line, slots)), 0)
     assert [*cut][: len(sizes)] == sizes

@@ -3,7 +3,7 @@
 import numpy as np
 
 from arithmos.engines.contract import Control
-from arithmos.engines.cuda.group import Group
+from arithmos.engines.cuda.group import RunGroup
 from arithmos.engines.cuda.plan import make_plan
 from arithmos.engines.judge import Judge
 
@@ -16,7 +16,9 @@ def group(device, spec, states, control=None, **layout):
     key = (device.name, plan.source)
     if key not in _KERNELS:
         _KERNELS[key] = device.load(device.compile(plan), plan)
-    return Group(device, plan, _KERNELS[key], spec, states, control or Control(), lambda _, make: device.upload(make()))
+    return RunGroup(
+        device, plan, _KERNELS[key], spec, states, control or Control(), lambda _, make: device.upload(make())
+    )
 
 
 def advance(device, spec, seed, state, iterations=1, **layout):

@@ -47,7 +47,7 @@ def main():
         return
     for (name, spec, _), plan, code in zip(cases(), plans, codes, strict=True):
         kernel = device.load(code, plan)
-        runs = group.Group(
+        runs = group.RunGroup(
             device, plan, kernel, spec, {0: None, 1: None}, Control(), lambda _, make: device.upload(make())
         )
         for chunk in (5, 20):

@@ -12,7 +12,7 @@ from arithmos.papers.claims import WORDS, decide
 from arithmos.papers.evidence import (
     Case,
     Cases,
-    Outcome,
+    Decision,
     alike,
     at_least,
     at_most,
@@ -153,7 +153,7 @@ def test_a_claim_of_sameness_can_fail(as_published, name, keys):
 
 def test_an_interval_that_contains_the_limit_decides_nothing():
     """8 of 10 is 49 to 94 %, which says neither that a rate is above 50 % nor that it is not."""
-    assert at_least(Case("a", cell(10, 8)), 0.5) == Outcome(None, "a 8/10, 49% to 94%")
+    assert at_least(Case("a", cell(10, 8)), 0.5) == Decision(None, "a 8/10, 49% to 94%")
     assert [at_least(Case("a", cell(10, k)), 0.5).holds for k in (0, 1, 2, 5, 9, 10)] == [
         False,
         False,
@@ -190,7 +190,7 @@ def test_a_rank_test_that_finds_neither_order_decides_nothing():
     [([True, True], True), ([True, None], None), ([None, False, True], False), ([], True)],
 )
 def test_a_part_that_fails_decides_and_an_open_one_leaves_it_open(parts, holds):
-    assert Outcome.all(Outcome(part, "") for part in parts).holds is holds
+    assert Decision.all(Decision(part, "") for part in parts).holds is holds
 
 
 def test_without_the_clamp_convergence_may_not_be_much_slower(as_published):
@@ -262,8 +262,8 @@ def test_pooled_cells_are_one():
 
 
 def test_several_hypotheses_hold_if_all_do():
-    assert Outcome.all([Outcome(True, "a"), Outcome(True, "b")]) == Outcome(True, "a; b")
-    assert not Outcome.all([Outcome(True, "a"), Outcome(False, "b")]).holds
+    assert Decision.all([Decision(True, "a"), Decision(True, "b")]) == Decision(True, "a; b")
+    assert not Decision.all([Decision(True, "a"), Decision(False, "b")]).holds
 
 
 SQUARE = next(s for s, key in keys(EXPERIMENTS["all-models"]) if key[1:] == ("NMU", "squared"))

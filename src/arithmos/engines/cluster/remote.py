@@ -67,7 +67,7 @@ class Remote:
         """Yield finished runs as chunks come back."""
         control = guarded(control)
         flight = Flight(self._client, self._resource)
-        line = Line(jobs, lambda spec: self._pace.seconds(spec, self.name))
+        line = RunQueue(jobs, lambda spec: self._pace.seconds(spec, self.name))
         specs = {job.spec.id: job.spec for job in jobs}
         campaign = uuid.uuid4().hex
         before: dict[tuple[str, int], int] = {}  # steps of suspended runs
@@ -106,7 +106,7 @@ class Remote:
         finally:
             flight.cancel()
 
-    def cut(self, line: "Line", slots: int, control: Control = NO_CONTROL) -> list[Job]:
+    def cut(self, line: "RunQueue", slots: int, control: Control = NO_CONTROL) -> list[Job]:
         """Return the next chunk; empty if nothing is left."""
         if self.name == "cpu":
             return line.cut(min(max(line.left_s / (AHEAD * slots), LEAST_S), MOST_S), control.wanted)
@@ -117,7 +117,7 @@ class Remote:
         return line.cut(share, control.wanted, one_spec=True)
 
 
-class Line:
+class RunQueue:
     """Queue of runs.
 
     Args:

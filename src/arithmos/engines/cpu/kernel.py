@@ -17,7 +17,7 @@ from ._compile import LANES, TABLE_COLUMNS, apart, array_at, compiled, exactly_c
 from .activations import sum_gate
 from .batch import ROWS, copy_rows, draw_inputs, pick_rows, target
 from .maps import sparsity_error
-from .program import Program
+from .program import LoopProgram
 
 ZERO = np.float32(0)
 HALF = LANES // 2
@@ -199,14 +199,14 @@ def kernel(table, setting, begin, end):
 """
 
 
-def array_types(program: Program) -> dict[str, tuple[str, int]]:
+def array_types(program: LoopProgram) -> dict[str, tuple[str, int]]:
     """Types and dimensions of all arrays of a kernel, in the order of its table."""
     own = {name: ("float32", len(shape)) for name, shape in program.shapes.items()}
     flat = [*program.parameters, *(f"g{name[1:]}" for name in program.parameters)]
     return ARRAYS | own | dict.fromkeys(flat, ("float32", 1))
 
 
-def source(program: Program) -> str:
+def source(program: LoopProgram) -> str:
     """The text of a kernel."""
     arrays = [
         f"{name} = array_at(table, {row}, {dtype}, {ndim})"
@@ -233,7 +233,7 @@ def source(program: Program) -> str:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class LoopKernel:
     """A compiled loop, and the names of the arrays in its table.
 
     It is called as `function(table, setting, begin, end)`, trains from step `begin` up to step `end`, and returns the
@@ -259,7 +259,7 @@ class Kernel:
         return table
 
 
-_KERNELS: dict[str, Kernel] = {}
+_KERNELS: dict[str, LoopKernel] = {}
 
 _FUNCTIONS = (
     array_at, wide, draw_inputs, copy_rows, pick_rows, target, error_gradient, squared_error, adam, corrections,
@@ -274,7 +274,7 @@ _NAMES = {
 }
 
 
-def make_kernel(program: Program) -> Kernel:
+def make_kernel(program: LoopProgram) -> LoopKernel:
     """The kernel of a program; the same one for all programs with the same lines."""
     text = source(program)
     if text not in _KERNELS:
@@ -282,5 +282,5 @@ def make_kernel(program: Program) -> Kernel:
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
         namespace: dict[str, Any] = {**_NAMES, **program.functions}
         exec(compile(text, file, "exec"), namespace)
-        _KERNELS[text] = Kernel(compiled(namespace["kernel"]), array_types(program))
+        _KERNELS[text] = LoopKernel(compiled(namespace["kernel"]), array_types(program))
     return _KERNELS[text]

@@ -16,7 +16,7 @@ from ..contract import Floats
 from . import batch, philox
 from ._compile import LANES
 from .kernel import Setting
-from .program import Program
+from .program import LoopProgram
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -41,7 +41,7 @@ def align(values: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-def make_scratch(program: Program, task: Observations, p: Floats) -> Arrays:
+def make_scratch(program: LoopProgram, task: Observations, p: Floats) -> Arrays:
     """Memory that means nothing between two iterations, filled with NaN; and the parameters by name."""
     columns, draws = -(-task.input_size // 4) * 4, task.draws(0)
     x = aligned((columns, LANES), np.float32, np.nan)

@@ -15,7 +15,7 @@ RELU_HIGHEST = {"relu": "inf", "relu6": "6.0"}
 
 
 @dataclass
-class Program:
+class LoopProgram:
     """What a kernel does with a network.
 
     Args:
@@ -69,7 +69,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Place:
+class Site:
     """Where a layer or a leaf stands: its sizes, and the names of the arrays it is given."""
 
     name: str
@@ -81,14 +81,14 @@ class Place:
     dx: str | None
 
 
-def write(parts: Sequence[Parts], sizes: Sequence[int]) -> Program:
+def write(parts: Sequence[Parts], sizes: Sequence[int]) -> LoopProgram:
     """The program of a network.
 
     Args:
         parts: of its layers, from input to output.
         sizes: widths of the input, between the layers, and of the output.
     """
-    program = Program()
+    program = LoopProgram()
     last = len(parts) - 1
     backward: list[str] = []
     for k, part in enumerate(parts):
@@ -97,13 +97,13 @@ def write(parts: Sequence[Parts], sizes: Sequence[int]) -> Program:
         for name in (z, dz):
             program.array(name, sizes[k + 1], LANES)
         program.backward, program.gate = [program.call(aggregations.clear, dx)] if dx else [], None
-        _layer(program, part, Place(f"layer{k}", sizes[k], sizes[k + 1], x, z, dz, dx))
+        _layer(program, part, Site(f"layer{k}", sizes[k], sizes[k + 1], x, z, dz, dx))
         backward = program.backward + backward
     program.backward = backward
     return program
 
 
-def _layer(program: Program, parts: Parts, at: Place) -> None:
+def _layer(program: LoopProgram, parts: Parts, at: Site) -> None:
     if isinstance(parts, Leaf):
         w = _weights(program, parts, at.name, at.i, at.o)
         _leaf(program, parts, at, *w)
@@ -111,7 +111,7 @@ def _layer(program: Program, parts: Parts, at: Place) -> None:
         _gate(program, parts, at)
 
 
-def _weights(program: Program, leaf: Leaf, name: str, i: int, o: int) -> tuple[str, str, str, str]:
+def _weights(program: LoopProgram, leaf: Leaf, name: str, i: int, o: int) -> tuple[str, str, str, str]:
     """Names of the effective weights, of the bias, and of their gradients."""
     size = i * o
     w, dw = program.array(f"{name}_w", size), program.array(f"{name}_dw", size)
@@ -149,7 +149,7 @@ def _weights(program: Program, leaf: Leaf, name: str, i: int, o: int) -> tuple[s
     return w, dw, bias, d_bias
 
 
-def _leaf(program: Program, leaf: Leaf, at: Place, w: str, dw: str, bias: str, d_bias: str) -> None:
+def _leaf(program: LoopProgram, leaf: Leaf, at: Site, w: str, dw: str, bias: str, d_bias: str) -> None:
     """Aggregation, bias and activation. An exp-log keeps its own value where bias or activation change it."""
     call, array, forward, backward = program.call, program.array, program.forward, program.backward
     a, da = at.z, at.dz
@@ -169,7 +169,7 @@ def _leaf(program: Program, leaf: Leaf, at: Place, w: str, dw: str, bias: str, d
         forward.append(call(activations.relu, at.z, f"float32({RELU_HIGHEST[leaf.activation]})"))
 
 
-def _aggregate(program: Program, leaf: Leaf, at: Place, w: str, dw: str, a: str, da: str) -> None:
+def _aggregate(program: LoopProgram, leaf: Leaf, at: Site, w: str, dw: str, a: str, da: str) -> None:
     """From x to a, and from da to dw and dx."""
     call, array, forward, backward = program.call, program.array, program.forward, program.backward
     if isinstance(leaf.aggregation, Sum):
@@ -199,12 +199,12 @@ def _aggregate(program: Program, leaf: Leaf, at: Place, w: str, dw: str, a: str,
         ]
 
 
-def _gate(program: Program, gate: Gate, at: Place) -> None:
+def _gate(program: LoopProgram, gate: Gate, at: Site) -> None:
     call, name = program.call, at.name
     names = ("z_add", "z_mul", "gate", "dz_add", "dz_mul", "d_gate")
     z_add, z_mul, g, dz_add, dz_mul, dg = (program.array(f"{name}_{key}", at.o, LANES) for key in names)
-    add = Place(f"{name}_add", at.i, at.o, at.x, z_add, dz_add, at.dx)
-    mul = Place(f"{name}_mul", at.i, at.o, at.x, z_mul, dz_mul, at.dx)
+    add = Site(f"{name}_add", at.i, at.o, at.x, z_add, dz_add, at.dx)
+    mul = Site(f"{name}_mul", at.i, at.o, at.x, z_mul, dz_mul, at.dx)
     program.backward.append(call(activations.mix_gradient, z_add, z_mul, g, at.dz, dz_add, dz_mul, dg))
     w_add = _weights(program, gate.add, add.name, at.i, at.o)
     w_mul = w_add if gate.shared else _weights(program, gate.mul, mul.name, at.i, at.o)

@@ -12,7 +12,7 @@ from ..states import ARRAYS, initial, judged, state_of
 from ._compile import WIDTH
 from .kernel import make_kernel
 from .memory import Arrays, aligned, make_scratch, make_setting
-from .program import Program, write
+from .program import LoopProgram, write
 
 
 class RunState:
@@ -106,7 +106,7 @@ class RunState:
         self.judge.restore(0, judged(state))
 
 
-def program_of(spec: Spec) -> Program:
+def program_of(spec: Spec) -> LoopProgram:
     """The program of the spec's network."""
     parts = [part for part in spec.parts if part is not None]
     return write(parts, spec.sizes)

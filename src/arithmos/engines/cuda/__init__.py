@@ -19,10 +19,10 @@ from ...tasks import Task
 from ..contract import NO_CONTROL, Control, Failed, Job, Run, State
 from ..probe import unfit
 from ..resume import guarded
-from .device import Device, Gpu, Kernel, Memory
-from .group import Group
+from .device import Device, Gpu, LoadedKernel, Memory
+from .group import RunGroup
 from .names import Count, Ended
-from .plan import Limits, Plan, make_plan
+from .plan import KernelPlan, Limits, make_plan
 
 _CHUNK_S = 1.0
 _QUEUED = 2
@@ -34,7 +34,7 @@ _POLL_S = 0.002
 class _Waiting:
     """A group that has not started; its kernel is being compiled and its thresholds simulated."""
 
-    plan: Plan
+    plan: KernelPlan
     spec: Spec
     states: dict[int, State | None]
 
@@ -97,8 +97,8 @@ class _Schedule:
 
     def __init__(self, engine: CudaEngine, jobs: Sequence[Job], control: Control, pool: ThreadPoolExecutor) -> None:
         self.engine, self.device, self.control = engine, engine.device, control
-        self.live: list[Group] = []
-        self._kernels: dict[str, Kernel] = {}
+        self.live: list[RunGroup] = []
+        self._kernels: dict[str, LoadedKernel] = {}
         self._shared: WeakValueDictionary[object, Memory] = WeakValueDictionary()
         self.waiting = sorted((self._waiting(job) for job in jobs if job.seeds), key=lambda group: -group.work)
         self._codes: dict[str, Future[bytes]] = {}
@@ -171,7 +171,7 @@ class _Schedule:
                 self._kernels[source] = self.device.load(self._codes[source].result(), ready.plan)
             kernel = self._kernels[source]
             try:
-                group = Group(self.device, ready.plan, kernel, ready.spec, states, self.control, self._keep)
+                group = RunGroup(self.device, ready.plan, kernel, ready.spec, states, self.control, self._keep)
             except Failed as error:
                 self.control.failed(ready.spec, tuple(states), str(error))
                 continue

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .compile import cubin
 from .names import Settings
-from .plan import Limits, Plan
+from .plan import KernelPlan, Limits
 
 Array = NDArray[Any]
 
@@ -27,7 +27,7 @@ class Memory(Protocol):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class LoadedKernel:
     """A loaded kernel, and how many blocks of it fit on a multiprocessor."""
 
     function: Any
@@ -38,7 +38,7 @@ class Stream(Protocol):
     """Launches that follow one another, beside those of other streams."""
 
     def launch(
-        self, function: Any, plan: Plan, blocks: int, settings: Settings, slots: int, chunk: int
+        self, function: Any, plan: KernelPlan, blocks: int, settings: Settings, slots: int, chunk: int
     ) -> Callable[[], bool]:
         """Queues a kernel; the answer says, whenever asked, whether it is done."""
 
@@ -52,10 +52,10 @@ class Device(Protocol):
     name: str
     limits: Limits
 
-    def compile(self, plan: Plan) -> bytes:
+    def compile(self, plan: KernelPlan) -> bytes:
         """The plan's kernel as machine code; may be called from several threads."""
 
-    def load(self, code: bytes, plan: Plan) -> Kernel:
+    def load(self, code: bytes, plan: KernelPlan) -> LoadedKernel:
         """A kernel to launch."""
 
     def stream(self) -> Stream:
@@ -119,10 +119,10 @@ class Gpu:
             raise RuntimeError(f"{name} answered {getattr(status, 'name', status)}")
         return values[0] if len(values) == 1 else values
 
-    def compile(self, plan: Plan) -> bytes:
+    def compile(self, plan: KernelPlan) -> bytes:
         return cubin(plan.source, self.arch)
 
-    def load(self, code: bytes, plan: Plan) -> Kernel:
+    def load(self, code: bytes, plan: KernelPlan) -> LoadedKernel:
         self._call("cuCtxSetCurrent", self._context)  # the engine may run in another thread than made it
         function = self._call("cuModuleGetFunction", self._call("cuModuleLoadData", code), b"train")
         attribute = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -130,7 +130,7 @@ class Gpu:
         carveout = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
         self._call("cuFuncSetAttribute", function, carveout, 100)
         shape = (function, plan.threads, plan.shared_bytes)
-        return Kernel(function, int(self._call("cuOccupancyMaxActiveBlocksPerMultiprocessor", *shape)))
+        return LoadedKernel(function, int(self._call("cuOccupancyMaxActiveBlocksPerMultiprocessor", *shape)))
 
     def stream(self) -> "GpuStream":
         return GpuStream(self._call)
@@ -169,7 +169,7 @@ class GpuStream:
         self._stream = call("cuStreamCreate", int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
 
     def launch(
-        self, function: Any, plan: Plan, blocks: int, settings: Settings, slots: int, chunk: int
+        self, function: Any, plan: KernelPlan, blocks: int, settings: Settings, slots: int, chunk: int
     ) -> Callable[[], bool]:
         values = (settings, ctypes.c_uint64(slots), ctypes.c_int64(chunk))
         pointers = (ctypes.c_void_p * 3)(*(ctypes.addressof(value) for value in values))

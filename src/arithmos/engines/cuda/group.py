@@ -15,12 +15,12 @@ from ...tasks import OPERATIONS, Observations, Table, Uniform
 from ..contract import NEVER, Control, Floats, Run, State, curve_records
 from ..judge import Judge
 from ..states import ARRAYS, initial, judged, state_of
-from .device import Device, Kernel, Memory
+from .device import Device, LoadedKernel, Memory
 from .names import Count, Ended, Error, Settings
-from .plan import Plan, range_constants, range_kind
+from .plan import KernelPlan, range_constants, range_kind
 
 
-class Group:
+class RunGroup:
     """Runs of one spec on a device.
 
     Args:
@@ -36,8 +36,8 @@ class Group:
     def __init__(
         self,
         device: Device,
-        plan: Plan,
-        kernel: Kernel,
+        plan: KernelPlan,
+        kernel: LoadedKernel,
         spec: Spec,
         states: dict[int, State | None],
         control: Control,

@@ -31,7 +31,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Plan:
+class KernelPlan:
     """A kernel's configuration, and what the host must know of it.
 
     Args:
@@ -65,7 +65,7 @@ class _Places:
         return self.used - count
 
 
-def make_plan(spec: Spec, limits: Limits, *, tile: int | None = None, split: int | None = None) -> Plan:
+def make_plan(spec: Spec, limits: Limits, *, tile: int | None = None, split: int | None = None) -> KernelPlan:
     """The plan of a spec for a GPU.
 
     Args:
@@ -92,7 +92,7 @@ def make_plan(spec: Spec, limits: Limits, *, tile: int | None = None, split: int
     )
 
 
-def _plan(spec: Spec, limits: Limits, tile: int, split: int, *, keep_logs: bool) -> Plan:
+def _plan(spec: Spec, limits: Limits, tile: int, split: int, *, keep_logs: bool) -> KernelPlan:
     sizes = spec.sizes
     columns = -(-sizes[0] // 4)
     threads = tile * split
@@ -144,7 +144,7 @@ def _plan(spec: Spec, limits: Limits, tile: int, split: int, *, keep_logs: bool)
     ]
     logs = sum(100 if part == ExpLog() else 40 if part == Product() else 4 for part in layers.first_aggregations)
     cost = spec.batch_size * sizes[0] * (16.0 + logs * 0.4 + sizes[1] * 5 * len(layers.first_aggregations))
-    return Plan("\n".join(lines) + "\n", threads, shared_bytes, resident, layers.parameters, columns, cost)
+    return KernelPlan("\n".join(lines) + "\n", threads, shared_bytes, resident, layers.parameters, columns, cost)
 
 
 def _unroll(columns: int, split: int, sums: int) -> int:

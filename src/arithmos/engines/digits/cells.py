@@ -73,7 +73,7 @@ class _Cell(nn.Module):
         return sparsity_error(unit) if callable(getattr(unit, "weights", None)) else like.new_full((), torch.nan)
 
 
-class Cells(Modules):
+class CellStack(Modules):
     """Cells of the runs of one model.
 
     Args:

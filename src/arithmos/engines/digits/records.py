@@ -11,7 +11,7 @@ from ...tasks.digits import EXTRA
 from ..contract import Curve, Floats, Run, State, effective
 
 
-class Records:
+class StackRecords:
     """Records of a stack of runs, with the best of each: the first one with the lowest validation error.
 
     The record of the untrained network counts too. A run that meets NaN ends before that record.

@@ -30,7 +30,7 @@ def accumulated(task: DigitSequences, labels: Tensor) -> Tensor:
     return numbers.cumprod(-1) if task.operation == "mul" else numbers.cumsum(-1)
 
 
-class Training:
+class TrainingSequences:
     """Training sequences of a stack of runs, batch by batch.
 
     A batch is taken from buffers that stay in place, at an iteration that is a tensor, so that one recorded graph

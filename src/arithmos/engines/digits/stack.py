@@ -20,22 +20,22 @@ from ...training import SparsitySchedule
 from ..contract import Control, Failed, Floats, Run, State, unit_code
 from ..states import ARRAYS, judged, state_of
 from ..stopwatch import Stopwatch
-from .cells import Cells
+from .cells import CellStack
 from .reader import Convolution, grouped, read
-from .records import Records
-from .sequences import Evaluation, Training
+from .records import StackRecords
+from .sequences import Evaluation, TrainingSequences
 
 _READ = {"cpu": 256, "cuda": 2**14}
 """Images, counted once per run, to read at a time in an evaluation."""
 
 
 @dataclass(frozen=True)
-class Group:
+class ModelGroup:
     """Adjacent runs of one model in the stack, with their cells and, on a GPU, the stream that steps them."""
 
     start: int
     stop: int
-    cells: Cells
+    cells: CellStack
     schedule: SparsitySchedule
     stream: torch.cuda.Stream | None
 
@@ -76,9 +76,9 @@ class Stack:
             places = list(members)
             own = runs[places[0]][0]
             with unit_code():
-                cells = Cells(own, [runs[run][1] for run in places], [networks[run][1] for run in places], device)
+                cells = CellStack(own, [runs[run][1] for run in places], [networks[run][1] for run in places], device)
             stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
-            self.groups.append(Group(places[0], places[-1] + 1, cells, own.model.schedule, stream))
+            self.groups.append(ModelGroup(places[0], places[-1] + 1, cells, own.model.schedule, stream))
         adam = spec.optimizer
         self.optimizer = torch.optim.Adam(
             [*self.reader.values(), *(value for group in self.groups for value in group.cells.parameters.values())],
@@ -92,13 +92,13 @@ class Stack:
             zeros = {name: torch.zeros_like(value, requires_grad=False) for name in ARRAYS[1:]}
             counter = torch.zeros((), device=device if device.type == "cuda" else "cpu")
             self.optimizer.state[value] = {"step": counter, **zeros}
-        self.training = Training(spec, self.task, tuple(seed for _, seed in runs), device)
+        self.training = TrainingSequences(spec, self.task, tuple(seed for _, seed in runs), device)
         self.sets = {
             "validation": Evaluation(self.task, "validation", (self.task.length,), device),
             "training": Evaluation(self.task, "training", (self.task.length,), device),
             "test": Evaluation(self.task, "test", self.task.test_lengths, device),
         }
-        self.records = Records(runs, self.task, self._cells())
+        self.records = StackRecords(runs, self.task, self._cells())
         self.step = 0
         self.elapsed_s = 0.0
         self._place = torch.zeros(1, dtype=torch.int64, device=device)
@@ -175,7 +175,7 @@ class Stack:
                 torch.cuda.current_stream(self.device).wait_stream(group.stream)
         return torch.cat(losses)
 
-    def _loss(self, group: Group, numbers: Tensor, targets: Tensor, weight: Tensor) -> Tensor:
+    def _loss(self, group: ModelGroup, numbers: Tensor, targets: Tensor, weight: Tensor) -> Tensor:
         """Return the loss of the runs of a group, given the numbers read off the batch."""
         own = slice(group.start, group.stop)
         outputs, inputs = group.cells.run(numbers[own], weight)
@@ -186,7 +186,7 @@ class Stack:
         return error + inputs
 
     @contextmanager
-    def _beside(self, group: Group) -> Iterator[None]:
+    def _beside(self, group: ModelGroup) -> Iterator[None]:
         """Run the many small steps of a group on its own stream, alongside those of other groups, on a GPU."""
         if group.stream is None:
             yield
@@ -259,7 +259,7 @@ class Stack:
         return values
 
     def _evaluated(self, numbers: dict[str, Tensor]) -> Tensor:
-        """Return the values `[s, 3 + lengths]` of a record, as `Records` takes them, from the numbers of each set."""
+        """Return the values `[s, 3 + lengths]` of a record, as `StackRecords` takes them, from numbers of each set."""
         errors = {name: self._errors(chosen, numbers[name]) for name, chosen in self.sets.items()}
         sparsity = torch.cat([group.cells.error() for group in self.groups]).double()[:, None]
         return torch.cat([errors["validation"], errors["training"], sparsity, errors["test"]], dim=1)

@@ -1,7 +1,7 @@
 """Claims of Madsen & Johansen (2020) about their arithmetic experiments, in our words and in their order."""
 
 from ...tasks import OPERATIONS
-from ..evidence import Claim, Outcome, at_least, more_often, pool, sooner, sparser
+from ..evidence import Claim, Decision, at_least, more_often, pool, sooner, sparser
 from . import hypotheses as h
 from .digit_claims import MNIST_CLAIMS
 from .experiments import ALL_MODELS, HIDDEN, MULTIPLIERS, RANGES
@@ -98,7 +98,7 @@ CLAIMS: tuple[Claim, ...] = (
         text="Removing division improves the success rate of NAC•: as NAC•,σ and as NAC•,NMU it multiplies better.",
         criterion=f"on × {_MORE}",
         experiments=("all-models",),
-        test=lambda cases: Outcome.all(
+        test=lambda cases: Decision.all(
             more_often(cases("all-models", model, "mul"), cases("all-models", "NACMul", "mul"))
             for model in ("NACMulSigma", "NACMulNMU")
         ),

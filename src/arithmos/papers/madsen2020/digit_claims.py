@@ -13,7 +13,7 @@ from ..evidence import (
     Case,
     Cases,
     Claim,
-    Outcome,
+    Decision,
     TooFewRuns,
     above,
     at_least,
@@ -24,7 +24,7 @@ from ..evidence import (
 )
 from .digits import PRODUCT, SUM
 
-Test = Callable[[Cases], Outcome]
+Test = Callable[[Cases], Decision]
 
 TRAINED = {"product": float(PRODUCT.length), "sum": float(SUM.length)}
 LONGEST = {"product": float(max(PRODUCT.test_lengths)), "sum": float(max(SUM.test_lengths))}
@@ -35,7 +35,7 @@ _MORE = "the 95% interval of the difference of success rates is above 0"
 def beyond(operation: str, model: str, *others: str) -> Test:
     """Test that the model is solved more often than each of the others on the longest sequences."""
     name, at = f"mnist-{operation}", LONGEST[operation]
-    return lambda cases: Outcome.all(more_often(cases(name, model, at), cases(name, other, at)) for other in others)
+    return lambda cases: Decision.all(more_often(cases(name, model, at), cases(name, other, at)) for other in others)
 
 
 def sides(cases: Cases, operation: str, model: str, at: float) -> tuple[Case, Case]:
@@ -44,37 +44,37 @@ def sides(cases: Cases, operation: str, model: str, at: float) -> tuple[Case, Ca
     return one, replace(other, label=f"{other.label} without R_z")
 
 
-def another_way(cases: Cases) -> Outcome:
+def another_way(cases: Cases) -> Decision:
     """Test that without the regularizer some solved run of the NMU is not a product once its weights are rounded."""
     _, without = sides(cases, "product", "NMU", TRAINED["product"])
     k = int(np.count_nonzero(without.runs.intended != 1))
-    return Outcome(k > 0, f"{k} of {without.runs.k} solved runs of {without.label}")
+    return Decision(k > 0, f"{k} of {without.runs.k} solved runs of {without.label}")
 
 
-def intended_way(cases: Cases) -> Outcome:
+def intended_way(cases: Cases) -> Decision:
     """Test that with the regularizer there is no such run."""
     parts = []
     for model in ("NMU", "NACMulNMU"):
         case = cases("mnist-product", model, TRAINED["product"])
         k = int(np.count_nonzero(case.runs.intended != 1))
-        parts.append(Outcome(case.runs.k > 0 and k == 0, f"{k} of {case.runs.k} solved runs of {case.label}"))
-    return Outcome.all(parts)
+        parts.append(Decision(case.runs.k > 0 and k == 0, f"{k} of {case.runs.k} solved runs of {case.label}"))
+    return Decision.all(parts)
 
 
-def similar_rates(cases: Cases) -> Outcome:
+def similar_rates(cases: Cases) -> Decision:
     """Test that products are solved equally often with and without the regularizer."""
     parts = []
     for model in ("NMU", "NACMulNMU"):
         for at in (TRAINED["product"], LONGEST["product"]):
             one, other = sides(cases, "product", model, at)
             parts.append(undistinguished(one, other))
-    return Outcome.all(parts)
+    return Decision.all(parts)
 
 
-def other_solutions(cases: Cases) -> Outcome:
+def other_solutions(cases: Cases) -> Decision:
     """Test that solved runs of products are sparser with the regularizer."""
     pairs = [sides(cases, "product", model, TRAINED["product"]) for model in ("NMU", "NACMulNMU")]
-    return Outcome.all(sparser([pair]) for pair in pairs)
+    return Decision.all(sparser([pair]) for pair in pairs)
 
 
 def reduced(cases: Cases, operation: str, model: str) -> Interval:
@@ -83,7 +83,7 @@ def reduced(cases: Cases, operation: str, model: str) -> Interval:
     return statistics.rate_difference(one.runs.k, one.runs.n, other.runs.k, other.runs.n)
 
 
-def larger_reduction(cases: Cases) -> Outcome:
+def larger_reduction(cases: Cases) -> Decision:
     """Test that sums lose more without the regularizer than products do; errors of the differences add as variances."""
     add, mul = reduced(cases, "sum", "NAU"), reduced(cases, "product", "NMU")
     middle = add.estimate - mul.estimate
@@ -91,20 +91,20 @@ def larger_reduction(cases: Cases) -> Outcome:
     high = middle + math.hypot(add.high - add.estimate, mul.estimate - mul.low)
     difference = Interval(middle, low, high)
     losses = f"NAU on + loses {percent(add.estimate)}, NMU on × {percent(mul.estimate)}"
-    return Outcome(above(difference, 0.0), f"{losses}: {points(difference)}")
+    return Decision(above(difference, 0.0), f"{losses}: {points(difference)}")
 
 
-def learns_the_mean(cases: Cases) -> Outcome:
+def learns_the_mean(cases: Cases) -> Decision:
     """Test that some run solved on the longest sums adds nearly the same number for every digit."""
     case = cases("mnist-sum-no-rz", "NAU", LONGEST["sum"])
     k = int(np.count_nonzero(case.runs.rises < 0.5))
-    return Outcome(k > 0, f"{k} of {case.runs.k} solved runs of {case.label}")
+    return Decision(k > 0, f"{k} of {case.runs.k} solved runs of {case.label}")
 
 
 def grows_exponentially(operation: str, model: str) -> Test:
     """Test that the logarithm of the error is closer to linear in the length than in its logarithm."""
 
-    def test(cases: Cases) -> Outcome:
+    def test(cases: Cases) -> Decision:
         lengths = np.array({"product": PRODUCT, "sum": SUM}[operation].test_lengths, np.float64)
         runs = [cases("mnist-reference", model, at).runs for at in lengths.tolist()]
         if not all(math.isfinite(one.threshold) for one in runs):
@@ -113,7 +113,7 @@ def grows_exponentially(operation: str, model: str) -> Test:
         left = [float(np.sum((logs - np.polyval(np.polyfit(x, logs, 1), x)) ** 2)) for x in (lengths, np.log(lengths))]
         total = float(np.sum((logs - logs.mean()) ** 2))
         shares = " and ".join(percent(1 - one / total) for one in left)
-        return Outcome(left[0] < left[1], f"an exponential and a power of the length account for {shares}")
+        return Decision(left[0] < left[1], f"an exponential and a power of the length account for {shares}")
 
     return test
 

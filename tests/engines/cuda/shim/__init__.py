@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arithmos.engines.cuda.compile import SOURCES
-from arithmos.engines.cuda.device import Kernel
+from arithmos.engines.cuda.device import LoadedKernel
 from arithmos.engines.cuda.names import Settings
-from arithmos.engines.cuda.plan import Limits, Plan
+from arithmos.engines.cuda.plan import KernelPlan, Limits
 
 HERE = Path(__file__).parent
 HOPPER = Limits(shared_per_block=232448, shared_per_multiprocessor=233472, multiprocessors=132)
@@ -43,7 +43,7 @@ class HostMemory:
 
 class HostStream:
     def launch(
-        self, function: Any, plan: Plan, blocks: int, settings: Settings, slots: int, chunk: int
+        self, function: Any, plan: KernelPlan, blocks: int, settings: Settings, slots: int, chunk: int
     ) -> Callable[[], bool]:
         function(blocks, plan.threads, ctypes.byref(settings), ctypes.c_void_p(slots), ctypes.c_int64(chunk))
         return lambda: True
@@ -60,7 +60,7 @@ class HostDevice:
     def __init__(self, limits: Limits = HOPPER) -> None:
         self.limits = limits
 
-    def compile(self, plan: Plan) -> bytes:
+    def compile(self, plan: KernelPlan) -> bytes:
         source = f'#include "shim.h"\n{plan.source}#include "launch.h"\n'
         name = Path(_folder().name) / hashlib.blake2b(source.encode(), digest_size=8).hexdigest()
         library = name.with_suffix(".so")
@@ -71,8 +71,8 @@ class HostDevice:
             subprocess.run(command, check=True)
         return str(library).encode()
 
-    def load(self, code: bytes, plan: Plan) -> Kernel:
-        return Kernel(ctypes.CDLL(code.decode()).launch, 1)
+    def load(self, code: bytes, plan: KernelPlan) -> LoadedKernel:
+        return LoadedKernel(ctypes.CDLL(code.decode()).launch, 1)
 
     def stream(self) -> HostStream:
         return HostStream()
