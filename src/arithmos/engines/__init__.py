@@ -30,21 +30,21 @@ def _cuda() -> Engine:
 
 
 ENGINES: dict[str, Callable[[], Engine]] = {"cuda": _cuda, "cpu": _cpu, "torch": _torch}
-"""From the fastest to the most general, which is the order in which `choose` asks them."""
+"""Engines from the fastest to the most general, the order in which `choose` tries them."""
 
 
 class Refused(ValueError):
-    """No engine can run a spec, or the one that was asked for by name cannot or is not there."""
+    """Raised when no engine can run a spec, or the one asked for by name cannot or does not exist."""
 
 
 class Engines:
-    """The engines of this machine, each made once.
+    """Engines of this machine, each created once.
 
     Args:
         name: "auto" for the fastest that can run a spec, or one of `ENGINES`.
-        threads: how many threads the cpu engine uses; all cores unless told.
-        say: told, in a line, why a faster engine is passed over.
-        makers: engines of another place, by the same names.
+        threads: number of threads of the cpu engine; all cores by default.
+        say: receives a line on why a faster engine is not used.
+        makers: factories of other engines, by the same names.
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class Engines:
         self._said: set[str] = set()
 
     def choose(self, spec: Spec, preferred: str | None = None) -> Engine:
-        """The engine for a spec.
+        """Return the engine for a spec.
 
         Args:
-            spec: what is to be run.
+            spec: the spec to run.
             preferred: engine that has run this spec before; "auto" stays with it if it can, so that a cell of a
                 table does not mix engines.
 
@@ -90,13 +90,13 @@ class Engines:
         return engine
 
     def say(self, line: str) -> None:
-        """Say a line once."""
+        """Report a line once."""
         if line not in self._said:
             self._said.add(line)
             self._say(line)
 
     def able(self, spec: Spec) -> list[str]:
-        """Names of the engines that can run a spec on this machine."""
+        """Return the names of the engines that can run a spec on this machine."""
         return [name for name in ENGINES if self._ask(name, spec)[0] is not None]
 
     def _ask(self, name: str, spec: Spec) -> tuple[Engine | None, str]:

@@ -1,7 +1,7 @@
-"""Batches of a stack of runs as torch tensors: the one definition of `arithmos.philox`, for many seeds at once.
+"""Batches of a stack of runs as torch tensors, by the definition of `arithmos.philox`, for many seeds at once.
 
-On a GPU the words are made by torch's integer arithmetic; on a CPU that would be most of an iteration, so the compiled
-generator makes them there.
+On a GPU the words are computed by torch's integer arithmetic; on a CPU that would take most of an iteration, so the
+compiled generator computes them there.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class Batches:
         return self._pair(sets[0][0], np.stack([t for _, t in sets]))
 
     def at(self, step: int) -> Pair:
-        """Inputs and targets of one iteration."""
+        """Return inputs and targets of one iteration."""
         rows, draws = self.spec.batch_size, self._draws
         if draws is None:
             pairs = [self.task.batch(seed, step, rows) for seed in self.seeds.tolist()]
@@ -76,7 +76,7 @@ class Batches:
 
 
 def words(seeds: Tensor, stream: int, step: int, rows: int, columns: int) -> Tensor:
-    """The words of `philox.words` for many seeds at once: `[s, rows, columns]`, int64."""
+    """Return the words of `philox.words` for many seeds at once: `[s, rows, columns]`, int64."""
     groups = -(-columns // 4)
     row = torch.arange(rows, device=seeds.device)[:, None].expand(len(seeds), rows, groups)
     group = torch.arange(groups, device=seeds.device).expand_as(row)
@@ -86,7 +86,7 @@ def words(seeds: Tensor, stream: int, step: int, rows: int, columns: int) -> Ten
 
 
 def compiled_words(seeds: Tensor, stream: int, step: int, rows: int, columns: int) -> Tensor:
-    """The same as `words`, by the compiled generator of the cpu engine."""
+    """Return the same as `words`, by the compiled generator of the cpu engine."""
     from .cpu.philox import draw
 
     out = np.empty((len(seeds), rows, -(-columns // 4) * 4), np.int64)

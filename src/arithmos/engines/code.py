@@ -1,4 +1,4 @@
-"""Digest of the code that decides the numbers of a run: a state is resumed by the code that made it only."""
+"""Digest of the code that determines the numbers of a run: a state is resumed only by the code that made it."""
 
 import hashlib
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 ROOMS = ("data", "engines", "nn", "spec", "tasks", "theory", "philox.py", "training.py")
-"""Folders and files of the package that decide the numbers of a run. A user's unit is part of the spec's id."""
+"""Folders and files of the package that determine the numbers of a run. A user's unit is part of the spec's id."""
 
 LIBRARIES = ("numpy", "torch", "numba")
 
 
 def digest(root: Path) -> str:
-    """Digest of the package under `root`, and of the versions of the libraries that it computes with."""
+    """Return the digest of the package under `root`, and of the versions of the libraries that it computes with."""
     found = hashlib.blake2b(digest_size=8)
     for path in _files(root):
         found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
@@ -22,7 +22,7 @@ def digest(root: Path) -> str:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """Sources, and data such as thresholds."""
+    """Yield sources, and data such as thresholds."""
     for room in ROOMS:
         path = root / room
         files = sorted(path.rglob("*")) if path.is_dir() else [path]

@@ -1,4 +1,4 @@
-"""One contract, several speeds: `engine.run(jobs) -> iterator of finished runs`."""
+"""Contract of the engines: `engine.run(jobs)` yields finished runs."""
 
 import sysconfig
 import traceback
@@ -18,18 +18,18 @@ from ..spec import Spec
 
 Floats = NDArray[np.float32]
 State = dict[str, NDArray[np.generic]]
-"""All that an engine needs to go on with a run: arrays by name, the engine's own affair."""
+"""Checkpoint with which an engine resumes a run: arrays by name, private to the engine."""
 
 CURVE_RECORDS = 200
 
 _LONGEST = 300
-"""Characters of an error's message that are shown."""
+"""Most characters of an error's message to show."""
 
 _LIBRARIES = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), str(Path(__file__).parents[1]))
 """Folders of installed packages, and of this one."""
 
 STACK = 256
-"""Runs of one spec that the torch engine trains side by side, at most."""
+"""Most runs of one spec that the torch engine trains side by side."""
 
 NEVER = -1
 """Solved-at step of a run that was never below the threshold."""
@@ -37,7 +37,7 @@ NEVER = -1
 
 @dataclass(frozen=True)
 class Job:
-    """A spec and the seeds to run it with."""
+    """Spec with the seeds to run it with."""
 
     spec: Spec
     seeds: Sequence[int]
@@ -62,16 +62,16 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A finished run: what a judge needs to know of it.
+    """Finished run, with everything that a judge needs.
 
     Args:
         spec: its spec.
         seed: its seed.
         engine: name of the engine that made it.
-        thresholds: test errors below which it counts as solved, by the task's names.
-        records: evaluations made; fewer than `spec.records` if it met NaN.
-        ended_early: it met NaN and ended before its last iteration.
-        best_step: step of the record with the lowest validation error, t = 0 left out unless there is no other.
+        thresholds: test errors below which it is solved, by the task's names.
+        records: number of evaluations; fewer than `spec.records` if it met NaN.
+        ended_early: whether it met NaN and ended before its last iteration.
+        best_step: step of the record with the lowest validation error, without t = 0 unless there is no other.
         best_validation, best_test, best_sparsity: errors of that record.
         best_gate: mean gate of the last layer on the training batch of that step; NaN where there is no gate.
         solved_at: first step whose test error is below each of the thresholds, or `NEVER`.
@@ -80,8 +80,8 @@ class Run:
         curve: thinned records.
         elapsed_s: seconds of its share of the engine.
         gpu: name of the GPU that made it; empty for a CPU.
-        extra: what else the task reports, by its names; see `extra_sizes` of the task.
-        exact: whether the network of the best record, its weights rounded, is the task's formula; None if not judged.
+        extra: further results of the task, by name; see `extra_sizes` of the task.
+        exact: whether the network of the best record, with its weights rounded, is the formula; None if not judged.
     """
 
     spec: Spec
@@ -117,7 +117,7 @@ def _forget(spec: Spec, seed: int, state: State) -> None:
 
 
 class Failed(RuntimeError):
-    """A unit raised an error while it was built or run."""
+    """Error that a unit raised while it was built or run."""
 
 
 def _raise(spec: Spec, seeds: Sequence[int], why: str) -> None:
@@ -126,7 +126,7 @@ def _raise(spec: Spec, seeds: Sequence[int], why: str) -> None:
 
 @contextmanager
 def unit_code() -> Iterator[None]:
-    """Turn an error of a unit's code into `Failed`, which says in one line what was raised and where."""
+    """Turn an error of a unit's code into `Failed`, with one line on what was raised and where."""
     try:
         yield
     except Failed:
@@ -136,7 +136,7 @@ def unit_code() -> Iterator[None]:
 
 
 def explained(error: BaseException) -> str:
-    """An error in one line: its type, its message, and the line of the user's file that led to it."""
+    """Return an error as one line: its type, its message, and the line of the user's file that led to it."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not frame.filename.startswith(_LIBRARIES)]
@@ -146,18 +146,18 @@ def explained(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class Control:
-    """How a caller follows and steers an engine.
+    """Callbacks by which a caller follows and controls an engine.
 
     Args:
-        advance: told of a spec, whenever some were done, how many iterations of all its runs together.
-        stopped: asked between chunks of work; once true, the engine suspends what is in the air and returns.
-        resume: the state in which a run was suspended, or None to start it.
-        resumed: told of a run that is resumed, and how many iterations it had made.
-        suspend: given the state of a run that was cut, or now and then of one that goes on.
-        wanted: asked before a run is begun; false if somebody else has made it meanwhile.
-        failed: told why runs of a spec, by their seeds, cannot be made: a unit raised an error. By default, raises it.
-        say: told, in a line, of anything slow or odd: a kernel being compiled, an engine refused.
-        all_records: keep every record of the curve instead of a thinned one.
+        advance: receives a spec and the number of iterations done since the last call, of all its runs together.
+        stopped: called between chunks of work; once it returns true, the engine suspends unfinished runs and returns.
+        resume: returns the state in which a run was suspended, or None to start it.
+        resumed: receives a run that is resumed and the number of iterations it had made.
+        suspend: receives the state of an unfinished run, when it is stopped and now and then before.
+        wanted: called before a run is started; returns false if it has been made elsewhere meanwhile.
+        failed: receives a spec, seeds and why their runs cannot be made: a unit raised an error. By default, raises it.
+        say: receives a line about anything slow or unusual: a kernel being compiled, an engine refused.
+        all_records: whether to keep every record of the curve instead of a thinned one.
     """
 
     advance: Callable[[Spec, int], None] = lambda spec, iterations: None
@@ -175,19 +175,19 @@ NO_CONTROL = Control()
 
 
 class Engine(Protocol):
-    """Trains runs to their end."""
+    """Engine that trains runs to their end."""
 
     name: str
 
     def refuses(self, spec: Spec) -> str | None:
-        """Why this engine cannot run the spec, in a line, or None if it can."""
+        """Return why this engine cannot run the spec, on one line, or None if it can."""
 
     def run(self, jobs: Sequence[Job], control: Control = ...) -> Iterator[Run]:
-        """Finished runs, in any order."""
+        """Yield finished runs, in any order."""
 
 
 def curve_records(spec: Spec, all_records: bool = False) -> NDArray[np.int64]:
-    """Indices of the records that a curve keeps: the first and the last, and about 200 spread over the logarithm.
+    """Return the indices of the records that a curve keeps: the first, the last, and about 200 on a logarithmic scale.
 
     On sequences of digits all are kept: their thresholds come later, from other runs.
     """
@@ -199,7 +199,7 @@ def curve_records(spec: Spec, all_records: bool = False) -> NDArray[np.int64]:
 
 
 def layout(parts: Parts, in_features: int, out_features: int) -> list[tuple[str, tuple[int, ...]]]:
-    """Names and shapes of a layer's effective weights, in order: matrices, then bias or gate."""
+    """Return names and shapes of a layer's effective weights, in order: matrices, then bias or gate."""
     matrix: tuple[int, ...] = (out_features, in_features)
     if isinstance(parts, Leaf):
         return [("weight", matrix)] + ([("bias", (out_features,))] if parts.bias else [])
@@ -207,7 +207,7 @@ def layout(parts: Parts, in_features: int, out_features: int) -> list[tuple[str,
 
 
 def effective(parts: Sequence[Parts | None], sizes: Sequence[int], parameters: Floats) -> Floats:
-    """Effective weights of a network from its raw parameters, both flat and in the order of the layers.
+    """Return the effective weights of a network from its raw parameters, both flat and in the order of the layers.
 
     A network with a layer of unknown parts keeps its parameters as they are.
     """

@@ -1,4 +1,4 @@
-"""How long runs will take: a rough model of each engine, put right by the runs it has already made."""
+"""Estimates of how long runs take: a rough model of each engine, calibrated by its finished runs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ IMAGE = {"cpu": 500.0, "gpu": 0.7}
 """Microseconds to train on one image of a digit: on two cores, and on a large GPU with forty runs side by side."""
 
 EXP_LOG = 4.0
-"""A weight under an exp-log costs about as much as four under a sum or a product."""
+"""Cost of a weight under an exp-log, relative to one under a sum or a product."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Microseconds of one iteration of one run while many run together.
+    """Microseconds per iteration of one run while many run together.
 
     Args:
-        fixed: whatever the network.
+        fixed: for any network.
         weight: for each of its weights, at a batch of 128.
-        shared: by the runs of a stack, however many they are.
+        shared: shared by the runs of a stack, however many they are.
     """
 
     fixed: float
@@ -46,14 +46,14 @@ PACES = {
 
 
 class Clock:
-    """Estimates the seconds of runs: what the same spec took, or the pace of the engine put right by what others took.
+    """Estimator of the seconds of runs, from what the same spec took, or from the engine's calibrated pace.
 
     Args:
-        runs: runs that were measured: columns `spec_id`, `engine`, `gpu`, `elapsed_s`.
+        runs: measured runs: columns `spec_id`, `engine`, `gpu`, `elapsed_s`.
         specs: the specs among them that are known here.
-        threads: threads of the cpu engine; all cores unless told.
-        gpu: whether there is a GPU for sequences of digits. Those that were made without one, or with one where there
-            is none now, do not count.
+        threads: threads of the cpu engine; all cores by default.
+        gpu: whether there is a GPU for sequences of digits. Runs that were made without one, or with one where there is
+            none now, do not count.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Clock:
         self._ratio = {kind: median(values) for kind, values in ratios.items()}
 
     def seconds(self, spec: Spec, engine: str, runs: int = STACK) -> float:
-        """Seconds that one run adds to others, when so many of its spec are made."""
+        """Return the seconds that one run adds to others, when this many runs of its spec are made."""
         ratio = self._ratio.get((engine, spec.task.kind), 1.0)
         seconds = self._model(spec, engine, runs) * self._own.get((spec.id, engine), ratio)
         return seconds / self.threads if engine == "cpu" else seconds  # a run of the cpu engine has a thread of its own
@@ -91,7 +91,7 @@ class Clock:
 
 
 def weights(spec: Spec) -> float:
-    """Weights of a network, each counted by what it costs."""
+    """Return the number of weights of a network, each counted by its cost."""
     pairs = zip(spec.parts, spec.sizes[:-1], spec.sizes[1:], strict=True)
     return sum(_matrices(parts) * inputs * outputs for parts, inputs, outputs in pairs)
 

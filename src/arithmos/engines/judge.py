@@ -1,7 +1,7 @@
-"""What is remembered of a run's records while it trains, for a stack of runs at once.
+"""Records of the runs of a stack while they train.
 
-The best record is the one with the lowest validation error of the whole run, the first of equals; the record of the
-untrained network, t = 0, counts only while there is no other. Errors that are NaN are passed over.
+The best record is the first one with the lowest validation error of the whole run; the record of the untrained network,
+t = 0, counts only while there is no other. Errors that are NaN are ignored.
 """
 
 from functools import cached_property
@@ -14,13 +14,13 @@ from .contract import NEVER, Control, Curve, Floats, Run, State, curve_records, 
 
 
 class Judge:
-    """The records of a stack of runs of one spec, and the best of each.
+    """Records of a stack of runs of one spec, and the best of each.
 
     Args:
-        spec: what the runs have in common.
-        seeds: one a run.
+        spec: spec of the runs.
+        seeds: one per run.
         parameters: length of a run's flat parameters.
-        control: says whether all records are kept.
+        control: control of the caller, which decides whether all records are kept.
     """
 
     def __init__(self, spec: Spec, seeds: tuple[int, ...], parameters: int, control: Control) -> None:
@@ -38,17 +38,17 @@ class Judge:
 
     @cached_property
     def thresholds(self) -> dict[str, float]:
-        """Test errors below which a run is solved, by name; those of a new task take a while to find."""
+        """Test errors below which a run is solved, by name; those of a new task are simulated first."""
         return self.spec.task.thresholds()
 
     def observe(self, step: int, values: Floats, parameters: Floats, broken: NDArray[np.bool_]) -> None:
-        """Takes a record of every run that has not ended.
+        """Add a record of every run that has not ended.
 
         Args:
-            step: of the record.
+            step: step of the record.
             values: `[runs, 4]`: validation error, test error, sparsity error, gate.
             parameters: `[runs, parameters]`.
-            broken: runs with a NaN among their parameters; they end before this record.
+            broken: mask of runs with a NaN among their parameters; they end before this record.
         """
         self.ended |= broken
         record = step // self.spec.evaluate_every
@@ -70,7 +70,7 @@ class Judge:
             self.curve[live, place] = values[live, :3]
 
     def runs(self, engine: str, parameters: Floats, elapsed_s: float) -> list[Run]:
-        """The finished runs, given their last parameters and the seconds that all of them took."""
+        """Return the finished runs, given their last parameters and the seconds that all of them took."""
         spec = self.spec
         made = []
         for run, seed in enumerate(self.seeds):
@@ -106,10 +106,10 @@ class Judge:
     _STATE = ("records", "ended", "best_step", "best", "best_parameters", "last", "solved_at", "curve")
 
     def state(self, run: int) -> State:
-        """What is remembered of one run, to be put back by `restore`."""
+        """Return the records of one run for a checkpoint."""
         return {name: getattr(self, name)[run].copy() for name in self._STATE}
 
     def restore(self, run: int, state: State) -> None:
-        """Puts back what `state` gave."""
+        """Restore what `state` returned."""
         for name in self._STATE:
             getattr(self, name)[run] = state[name]

@@ -1,4 +1,4 @@
-"""Modules of several runs, called as one: tensors have the run as their leading axis.
+"""Modules of several runs, called as one; the leading axis of tensors is the run.
 
 Modules are stacked with `torch.func.vmap`. A module that cannot be stacked is called alone, as ordinary PyTorch: its
 buffers belong to its run, and its random numbers are seeded by the run's seed and the step.
@@ -30,12 +30,12 @@ class Modules:
         modules: the modules, with the initial weights of their runs.
         seeds: seeds of the runs.
         device: device to move the modules to.
-        stacked: stack the modules. A module that is not stacked must be the only one.
+        stacked: whether to stack the modules. A module that is not stacked must be the only one.
 
     Attributes:
         module: the module that is called, in training mode.
         parameters: parameters by name; with a leading axis if they are stacked.
-        bounds: parameters that are put back into a range, with its ends.
+        bounds: parameters that are projected into a range, with its ends.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Modules:
         return self._buffers if self.stacked else dict(self.module.named_buffers())
 
     def function(self, module: nn.Module, prefix: str = "") -> Callable[..., Any]:
-        """The forward of a module as a function of tensors that have the run as their leading axis.
+        """Return the forward of a module as a function of tensors whose leading axis is the run.
 
         Args:
             module: `self.module`, or a module around it.
@@ -102,7 +102,7 @@ class Modules:
 
     @contextmanager
     def _seeded(self, step: int, column: int) -> Iterator[None]:
-        """Seed torch's own generators, which all threads share, and put them back afterwards."""
+        """Seed torch's global generators, which all threads share, and restore them afterwards."""
         if self.stacked:
             yield
             return
@@ -122,32 +122,32 @@ class Modules:
 
     @torch.no_grad()
     def project(self) -> None:
-        """Put the parameters back into their range."""
+        """Project the parameters into their ranges."""
         for parameter, low, high in self.bounds:
             parameter.clamp_(low, high)
 
     def state(self) -> State:
-        """The buffers of a module that is called alone, for a suspended run; those of stacked modules never change."""
+        """Return the buffers of a module that is called alone, for a suspended run; stacked ones never change."""
         if self.stacked:
             return NOTHING
         return buffers(self.module)
 
     @torch.no_grad()
     def restore(self, state: State) -> None:
-        """Put back the buffers of a suspended run."""
+        """Restore the buffers of a suspended run."""
         if not self.stacked:
             for name, value in self.buffers.items():
                 value.copy_(torch.from_numpy(np.asarray(state[BUFFER + name])))
 
 
 class Networks(Modules):
-    """The networks of runs of one spec.
+    """Networks of runs of one spec.
 
     Args:
-        spec: what the runs have in common.
+        spec: spec of the runs.
         seeds: one per run.
         device: device to train on.
-        stacked: as of `Modules`.
+        stacked: as in `Modules`.
     """
 
     def __init__(self, spec: Spec, seeds: Sequence[int], device: torch.device, *, stacked: bool = True) -> None:
@@ -167,7 +167,7 @@ class Networks(Modules):
 
 
 class _Training(nn.Module):
-    """Mean squared error of a network, and the sparsity of its weights where that is asked for."""
+    """Mean squared error of a network, and the sparsity of its weights if it is asked for."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ class _Training(nn.Module):
 
 
 class _Inspection(nn.Module):
-    """What a record shows beside the two errors: sparsity error, mean gate of the last layer, NaN among the weights."""
+    """Sparsity error, mean gate of the last layer, and whether a weight is NaN, for a record."""
 
     def __init__(self, network: nn.Sequential) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ class _Inspection(nn.Module):
 
 @lru_cache(maxsize=64)
 def _noise(seed: int, block: int) -> philox.Words:
-    """Random words of consecutive steps: two per step, for training and for a record."""
+    """Return random words of consecutive steps: two per step, for training and for a record."""
     counter = np.zeros((_BLOCK, 4), np.uint32)
     counter[:, 2] = block * _BLOCK + np.arange(_BLOCK)
     counter[:, 3] = philox.NOISE

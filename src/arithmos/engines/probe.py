@@ -1,7 +1,7 @@
-"""A trial of networks with a user's unit, before their first run: what the engines can do with them.
+"""Trial of networks with a user's unit before their first run: what the engines can do with them.
 
-A network makes a training step and an evaluation, twice in the same way, called alone and then stacked. What cannot be
-stacked is trained seed by seed; what fails alone, or does not do what its parts say, is refused.
+A network makes a training step and an evaluation, repeated in the same way, called alone and then stacked. A network
+that cannot be stacked is trained seed by seed; one that fails alone, or does not do what its parts say, is refused.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ M = TypeVar("M", bound=Modules)
 
 SEEDS = (0, 1)
 ROWS = 37
-"""Rows to evaluate; a batch has another number of them."""
+"""Rows to evaluate; different from the size of a batch."""
 
 CPU = torch.device("cpu")
 
@@ -33,7 +33,7 @@ _REASONS = {
     "random operation": "it draws random numbers",
     "data-dependent": "it branches on the values of its inputs or parameters",
 }
-"""What torch says of a network that it cannot stack, and what we say of it."""
+"""Phrases in torch's errors about networks that cannot be stacked, with our own."""
 
 Results = dict[str, Tensor]
 """Tensors with the run as their leading axis, by what they are."""
@@ -44,7 +44,7 @@ class ProbeResult:
     """The result of a trial.
 
     Args:
-        refused: why the network cannot be run, in one line; empty if it can.
+        refused: why the network cannot be run, on one line; empty if it can.
         alone: why it cannot be stacked, so that its seeds are trained one by one; empty if it can.
     """
 
@@ -118,12 +118,12 @@ def _examine_cell(spec: Spec, device: torch.device) -> ProbeResult:
 
 
 def _reason(error: Failed) -> str:
-    """Why torch cannot stack a network; empty if the error does not tell."""
+    """Return why torch cannot stack a network; empty if the error does not tell."""
     return next((reason for text, reason in _REASONS.items() if text in str(error)), "")
 
 
 def _repeated(modules: M, once: Callable[[M], Results]) -> tuple[Results, str]:
-    """The results of a trial that gives the same when it is repeated, and what changes meanwhile, if anything does."""
+    """Return the results of a trial that is reproducible, and what changes during it, if anything does."""
     if not any(value.requires_grad for value in modules.parameters.values()):
         raise Failed("it has no parameters to train")
     for name, value in modules.parameters.items():
@@ -146,7 +146,7 @@ def _repeated(modules: M, once: Callable[[M], Results]) -> tuple[Results, str]:
 
 
 def _trained(spec: Spec) -> Callable[[Networks], Results]:
-    """A trial of networks: a training step without its update, and an evaluation."""
+    """Try networks: a training step without its update, and an evaluation."""
     task, regularized = spec.observations, spec.model.schedule.strength > 0
 
     def once(networks: Networks) -> Results:
@@ -202,7 +202,7 @@ def _check_output(output: object, shape: Sequence[int]) -> None:
 
 
 def _check_parts(spec: Spec) -> None:
-    """Compare users' layers with the parts that they declare, which is all that the fused engines know of them."""
+    """Compare users' layers with their declared parts, which are all that the fused engines know."""
     network = spec.network(SEEDS[0])
     layers = [getattr(network[1], "unit", network[1])] if spec.task.sequential else network
     for layer, built, parts, sizes in zip(spec.model.layers, layers, spec.parts, pairwise(spec.sizes), strict=True):
@@ -211,5 +211,5 @@ def _check_parts(spec: Spec) -> None:
 
 
 def _comparable(*tensors: Tensor) -> Iterator[Tensor]:
-    """Tensors in which NaN is equal to NaN."""
+    """Return tensors in which NaN equals NaN."""
     return (torch.stack([value.nan_to_num(), value.isnan().to(value)]) for value in tensors)

@@ -1,4 +1,4 @@
-"""What is checked before a run is resumed.
+"""Checks before a run is resumed.
 
 A state comes from a file, which may be damaged or forged, and goes to compiled code, which checks nothing.
 """
@@ -19,7 +19,7 @@ from .states import ARRAYS, JUDGED, NOTHING, buffers, initial, judged, state_of
 
 
 def guarded(control: Control) -> Control:
-    """The same control, except that it hands out only states that its engine can resume."""
+    """Return a control that hands out only states that its engine can resume."""
 
     def resume(spec: Spec, seed: int) -> State | None:
         state = control.resume(spec, seed)
@@ -36,7 +36,7 @@ def guarded(control: Control) -> Control:
 
 
 def _thinned(spec: Spec, state: State) -> State:
-    """A state that keeps all records of the curve as one that keeps some of them."""
+    """Return a state that keeps all records of the curve as one that keeps some of them."""
     curve = state.get(f"{JUDGED}curve")
     if curve is None or curve.shape[:1] != (spec.records,):
         return state
@@ -44,7 +44,7 @@ def _thinned(spec: Spec, state: State) -> State:
 
 
 def fault(spec: Spec, state: State, all_records: bool = False) -> str | None:
-    """Why a state cannot be one of this spec, or None if it can."""
+    """Return why a state cannot belong to this spec, or None if it can."""
     blank = _blank(spec, all_records)
     if state.keys() != blank.keys():
         names = ", ".join(sorted(map(repr, state.keys() ^ blank.keys())))
@@ -83,7 +83,7 @@ def _records_fault(spec: Spec, step: int, remembered: State, broken: bool) -> st
 
 @lru_cache(maxsize=64)
 def _blank(spec: Spec, all_records: bool) -> dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]]:
-    """Types and shapes of the arrays of a state of this spec."""
+    """Return types and shapes of the arrays of a state of this spec."""
     flat = initial(spec, 0)
     if spec.task.sequential:
         cell = [p.detach().numpy().ravel() for p in spec.network(0)[1].parameters()]

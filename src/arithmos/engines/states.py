@@ -1,4 +1,4 @@
-"""States of suspended runs, as all engines put them together: arrays by name."""
+"""States of suspended runs in the form that all engines share: arrays by name."""
 
 from collections.abc import Mapping
 
@@ -11,19 +11,19 @@ from ..spec import Spec
 from .contract import Floats, State, unit_code
 
 ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
-"""What is trained: parameters and Adam's moments, each flat."""
+"""Trained arrays: parameters and Adam's moments, each flat."""
 
 JUDGED = "judge."
-"""Prefix of the names of what is remembered of a run's records."""
+"""Prefix of the arrays about a run's records."""
 
 BUFFER = "buffer."
-"""Prefix of the names of the buffers of a network that is trained alone."""
+"""Prefix of the buffers of a network that is trained alone."""
 
 NOTHING: State = {}
 
 
 def initial(spec: Spec, seed: int) -> Floats:
-    """Initial parameters of a run, flat and in the order of the network.
+    """Return the initial parameters of a run, flat and in the order of the network.
 
     Raises:
         Failed: a unit raised an error.
@@ -36,7 +36,7 @@ def initial(spec: Spec, seed: int) -> Floats:
 def state_of(
     step: int, elapsed_s: float, arrays: Mapping[str, NDArray[np.generic]], judged: State, buffers: State = NOTHING
 ) -> State:
-    """A state: iterations made, seconds taken, the arrays of `ARRAYS`, what is remembered of the records, buffers."""
+    """Return a state: iterations made, seconds taken, the arrays of `ARRAYS`, records, buffers."""
     return {
         "step": np.array([step], np.int64),
         "elapsed_s": np.array([elapsed_s], np.float64),
@@ -47,10 +47,10 @@ def state_of(
 
 
 def buffers(network: nn.Module) -> State:
-    """The buffers of a network, by name."""
+    """Return the buffers of a network, by name."""
     return {name: value.cpu().numpy().copy() for name, value in network.named_buffers()}
 
 
 def judged(state: State) -> State:
-    """What a state remembers of the records of its run."""
+    """Return what a state holds about the records of its run."""
     return {name.removeprefix(JUDGED): value for name, value in state.items() if name.startswith(JUDGED)}

@@ -1,4 +1,4 @@
-"""Time as a stack of runs knows it: when its caller hears of it, when its states are kept, how long it has taken."""
+"""Timing of a stack of runs: when to inform its caller, when to keep its states, how long it has taken."""
 
 import time
 
@@ -7,17 +7,17 @@ from .contract import Control
 
 TELL_S = 1.0
 KEEP_S = 600.0
-"""So often states are kept of runs that go on: a stack may take days, and a machine may not last."""
+"""Seconds between states kept of runs in progress: a stack may take days, and a machine may fail."""
 
 
 class Stopwatch:
-    """Goes with a stack of runs while it trains.
+    """Stopwatch of a stack of runs in training.
 
     Args:
-        control: who follows.
-        spec: which of the stack's the caller is told of.
-        runs: how many train.
-        step: where they are.
+        control: control of the caller.
+        spec: spec of the stack that the caller is informed of.
+        runs: number of runs.
+        step: their current step.
         elapsed_s: seconds that they took before.
     """
 
@@ -30,13 +30,13 @@ class Stopwatch:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds that the stack has taken, those before included."""
+        """Seconds that the stack has taken, including earlier ones."""
         return time.monotonic() - self._begun
 
     def look(self, step: int) -> bool:
-        """Tells the caller, if it is time, that the stack is at a step; whether its states are to be kept now.
+        """Inform the caller, if it is time, that the stack is at a step, and return whether to keep its states now.
 
-        They are when the caller stops the stack, `stopped`, or long after they were last; not at the end.
+        They are kept when the caller stops the stack, `stopped`, or a long time after the last; not at the end.
         """
         now = time.monotonic()
         if now - self._told <= TELL_S:
@@ -52,7 +52,7 @@ class Stopwatch:
         return True
 
     def end(self) -> None:
-        """Tells the caller that the stack is done, which counts all iterations, whether or not they were made."""
+        """Inform the caller that the stack is done, which counts all iterations, whether or not they were made."""
         self._advance(self.spec.iterations + 1)
 
     def _advance(self, step: int) -> None:

@@ -1,7 +1,7 @@
-"""The torch engine: any network of units or of a user's modules, seeds stacked, one optimizer step for all.
+"""The torch engine: any network of units or of a user's modules, with stacked seeds and one optimizer step for all.
 
-It is the truth that the fused engines are compared with, so it says what a run is in the plainest words: the order
-of evaluation, step and projection, the gradients and the optimizer are torch's own.
+It is the reference implementation with which the fused engines are compared, so it defines a run in the plainest way:
+the order of evaluation, step and projection, the gradients and the optimizer are torch's own.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,10 +30,10 @@ _SMALL = 2**20
 
 
 class TorchEngine:
-    """Trains stacks of seeds with torch.
+    """Engine that trains stacks of seeds with torch.
 
     Args:
-        device: where: "cpu" or "cuda"; unless told, a CPU, or for networks that read images a GPU if there is one.
+        device: "cpu" or "cuda"; by default a CPU, or, for networks that read images, a GPU if there is one.
     """
 
     name = "torch"
@@ -43,11 +43,11 @@ class TorchEngine:
         self._reading = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
     def refuses(self, spec: Spec) -> str | None:
-        """Networks with a unit that fails a trial; see `arithmos.engines.probe`."""
+        """Return why a network fails its trial, or None if it can be run; see `arithmos.engines.probe`."""
         return finding(spec, self.device).refused or None
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
-        """Finished runs, job after job; seeds that were suspended at the same step go on together, and first.
+        """Yield finished runs, job after job; seeds suspended at the same step are resumed together, and first.
 
         Networks that cannot be stacked are trained seed by seed.
         """
@@ -91,14 +91,14 @@ class TorchEngine:
 
 
 def _made_on(device: torch.device, runs: Iterable[Run]) -> Iterator[Run]:
-    """The runs, with the name of the GPU that they were made on, if it is one."""
+    """Yield the runs, with the name of the GPU that made them, if it is one."""
     gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
     return (replace(run, gpu=gpu) for run in runs)
 
 
 @contextmanager
 def _threads(stack: "_Stack") -> Iterator[None]:
-    """One thread for a stack so small that several would only wait for each other."""
+    """Use one thread for a stack so small that several would only wait for each other."""
     before = torch.get_num_threads()
     sizes = stack.spec.sizes
     work = len(stack.seeds) * stack.spec.batch_size * sum(a * b for a, b in pairwise(sizes))
@@ -110,14 +110,14 @@ def _threads(stack: "_Stack") -> Iterator[None]:
 
 
 class _Stack:
-    """Runs of one spec that train side by side, seed by seed on the leading axis of every tensor.
+    """Runs of one spec that train side by side, one seed per position on the leading axis of every tensor.
 
     Args:
-        spec: what the runs have in common.
+        spec: spec of the runs.
         seeds: one per run.
         device: device to train on.
-        control: as of `TorchEngine.run`.
-        stacked: stack the networks; a single network need not be.
+        control: control of `TorchEngine.run`.
+        stacked: whether to stack the networks; a single network need not be.
 
     Raises:
         Failed: a unit raised an error.
@@ -139,7 +139,7 @@ class _Stack:
         self.elapsed_s = 0.0
 
     def train(self) -> list[Run]:
-        """Trains the stack to its end and returns its runs, or suspends them when the caller stops it."""
+        """Train the stack to its end and return its runs, or suspend them when the caller stops it."""
         spec = self.spec
         stopwatch = Stopwatch(self.control, spec, len(self.seeds), step=self.step, elapsed_s=self.elapsed_s)
         while self.step <= spec.iterations:
@@ -164,14 +164,14 @@ class _Stack:
         return self.judge.runs(TorchEngine.name, self.flat(), stopwatch.elapsed_s)
 
     def advance(self, x: Tensor, t: Tensor) -> None:
-        """One iteration: gradient, Adam, projection."""
+        """Run one iteration: gradient, Adam, projection."""
         strength = self.spec.model.schedule(self.step)
         with self.networks.training(self.step):
             error, sparsity = self.networks.errors((x, t), strength > 0)
             self.optimizer.zero_grad()
             (error + strength * sparsity).sum().backward()
         for value in self.trained:
-            if value.grad is None:  # it has no part in the loss, or not yet; Adam counts its steps all the same
+            if value.grad is None:  # not in the loss, or not yet; Adam counts its steps anyway
                 value.grad = torch.zeros_like(value)
         self.optimizer.step()
         self.networks.project()
@@ -186,7 +186,7 @@ class _Stack:
         self.judge.observe(self.step, values, self.flat(), broken.cpu().numpy())
 
     def _error(self, x: Tensor, t: Tensor) -> NDArray[np.float64]:
-        """Mean squared error of each run on observations that all runs share: inputs `[b, i]`, targets `[s, b, o]`."""
+        """Return the mean squared error of each run on shared inputs `[b, i]` with targets `[s, b, o]`."""
         widest = max(a * b for a, b in pairwise(self.spec.sizes))
         rows = max(1, _EVALUATION_FLOATS // (len(self.seeds) * widest))
         total = torch.zeros(len(self.seeds), dtype=torch.float64, device=self.device)
@@ -196,7 +196,7 @@ class _Stack:
         return (total / (t.shape[1] * t.shape[2])).cpu().numpy()
 
     def flat(self, name: str = "parameters") -> Floats:
-        """Parameters, or a moment of the optimizer by its name, as `[seeds, all]`."""
+        """Return the parameters, or a moment of the optimizer by name, as `[seeds, all]`."""
         chosen: Iterable[Tensor] = self.parameters
         if name != "parameters":  # a parameter that is not trained has no moments
             chosen = [self.optimizer.state[v][name] if v.requires_grad else torch.zeros_like(v) for v in chosen]
@@ -212,7 +212,7 @@ class _Stack:
             self.control.suspend(self.spec, seed, state)
 
     def resume(self, states: dict[int, State | None]) -> None:
-        """Puts the runs where they were suspended; all of them at the same step, or none."""
+        """Resume suspended runs, all of them at the same step, or none."""
         suspended = [state for seed in self.seeds if (state := states[seed]) is not None]
         if not suspended:
             return

@@ -1,4 +1,4 @@
-"""Neural arithmetic units as PyTorch layers, and `UNITS`, the catalogue of them."""
+"""Neural arithmetic units as PyTorch layers, and `UNITS`, their catalogue."""
 
 from . import gated_nau_nmu, linear, lstm, nac_add, nac_mul, nac_mul_nmu, nac_mul_sigma, nalu, nau, nmu, solved
 from ._init import GlorotNormal as GlorotNormal
@@ -49,7 +49,7 @@ UNITS = Catalogue(
     linear.relu_unit,
     linear.relu6_unit,
 )
-"""The units of the paper, in the order in which tables print; `UNITS.add(mine)` has one more."""
+"""Units of the paper, in the order of tables; `UNITS.add(mine)` returns a catalogue with one more."""
 
 CELLS = UNITS.add(lstm.unit, solved.add_unit, solved.mul_unit)
-"""What can be the cell of a sequence: the units, and what only sequential tasks compare them with."""
+"""Cells of sequences: the units, and those that only sequential tasks compare them with."""

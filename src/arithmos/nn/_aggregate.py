@@ -1,4 +1,4 @@
-"""The sum and the exp-log: two of the three ways from effective weights and an input to an output."""
+"""Sum and exp-log: two of the three aggregations from effective weights and an input to an output."""
 
 import contextlib
 
@@ -21,14 +21,14 @@ def check_input(x: Tensor, weight: Tensor) -> None:
 
 
 def full_precision(device: torch.device) -> contextlib.AbstractContextManager[None]:
-    """Autocast off. A context only where it is on: exporters need not know about it."""
+    """Disable autocast, in a context only where it is on, so that exporters need not know about it."""
     if device.type != "meta" and torch.is_autocast_enabled(device.type):
         return torch.autocast(device.type, enabled=False)
     return contextlib.nullcontext()
 
 
 def at_least_single(*tensors: Tensor) -> tuple[torch.dtype, list[Tensor]]:
-    """The common type of the tensors, and the tensors in it, or in float32 if it has half its bits."""
+    """Return the common type of the tensors, and the tensors in it, or in float32 if it is a half type."""
     dtype = tensors[0].dtype
     for tensor in tensors[1:]:
         dtype = torch.promote_types(dtype, tensor.dtype)

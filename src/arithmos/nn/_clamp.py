@@ -8,10 +8,10 @@ def clamp(weight: Tensor, low: float, high: float) -> Tensor:
     """Clip weights to [low, high], with slope 1 on the bounds and 0 outside.
 
     `torch.clamp` gives the same values, but its slope on a bound is 1 in some versions of torch and 0 in others (2.15).
-    With 0, a weight that was put back onto a bound after a step would never leave it again.
+    With 0, a weight that was projected onto a bound would never leave it again.
 
     Args:
-        weight: what is clipped, of any shape.
+        weight: weights of any shape.
         low: the lower bound.
         high: the upper bound.
 

@@ -1,4 +1,4 @@
-"""What the parts of a unit say of its layer, written in torch: shapes of the parameters, output, range, regularizer."""
+"""Layers as their parts describe them, in torch: shapes of the parameters, output, bounds, regularizer."""
 
 from collections.abc import Sequence
 
@@ -19,31 +19,31 @@ Shape = tuple[int, ...]
 
 
 def leaves(parts: Parts) -> list[Leaf]:
-    """The leaves that have parameters of their own."""
+    """Return the leaves that have their own parameters."""
     return [parts] if isinstance(parts, Leaf) else [parts.add] if parts.shared else [parts.add, parts.mul]
 
 
 def shapes(parts: Parts, in_features: int, out_features: int) -> list[Shape]:
-    """Shapes of the parameters, in the order of `module.parameters()`."""
+    """Return the shapes of the parameters, in the order of `module.parameters()`."""
     matrix = (out_features, in_features)
     own = [shape for leaf in leaves(parts) for shape in _shapes(leaf, matrix)]
     return own if isinstance(parts, Leaf) else [*own, matrix]
 
 
 def inits(parts: Parts) -> list[Init]:
-    """How the matrices start, in the order of `module.parameters()`."""
+    """Return the initial rules of the matrices, in the order of `module.parameters()`."""
     own = [leaf.init for leaf in leaves(parts) for shape in _shapes(leaf, (1, 1)) if len(shape) == 2]
     return own if isinstance(parts, Leaf) else [*own, parts.init]
 
 
 def bounds(parts: Parts) -> list[tuple[float, float]]:
-    """Ranges that parameters are put back into after every step."""
+    """Return the ranges into which parameters are projected after every step."""
     clamps = [leaf.map for leaf in leaves(parts) if isinstance(leaf.map, Clamp)]
     return [(clamp.low, clamp.high) for clamp in clamps if clamp.project]
 
 
 def regularizer(parts: Parts, parameters: Sequence[Tensor]) -> Tensor:
-    """The sparsity loss."""
+    """Return the sparsity loss."""
     total, place = torch.zeros(()), 0
     for leaf in leaves(parts):
         if leaf.sparsity != "none":
@@ -53,7 +53,7 @@ def regularizer(parts: Parts, parameters: Sequence[Tensor]) -> Tensor:
 
 
 def evaluate(parts: Parts, parameters: Sequence[Tensor], x: Tensor) -> Tensor:
-    """The output."""
+    """Return the output."""
     if isinstance(parts, Leaf):
         return _leaf(parts, parameters, x)
     count = _count(parts.add)
@@ -62,7 +62,7 @@ def evaluate(parts: Parts, parameters: Sequence[Tensor], x: Tensor) -> Tensor:
 
 
 def keeps_parts(module: type[nn.Module]) -> bool:
-    """Whether the parts of a class describe it, and not only a base class of which it overrides a method."""
+    """Return whether the parts of a class describe it, and not only a base class of which it overrides a method."""
     order = module.__mro__
 
     def owner(name: str) -> int:
@@ -73,7 +73,7 @@ def keeps_parts(module: type[nn.Module]) -> bool:
 
 
 def misdescribed(layer: nn.Module, parts: Parts, in_features: int, out_features: int) -> str:
-    """Say in what a layer is not what its parts say; empty if it is.
+    """Return in what a layer differs from its parts; empty if in nothing.
 
     Output, gradients and regularizer are compared at the layer's parameters and at others, in training and in
     evaluation mode.
@@ -122,7 +122,7 @@ def _gradient(parameter: Tensor) -> Tensor:
 
 
 def close(found: Tensor, expected: Tensor) -> bool:
-    """Whether two tensors are equal to rounding, as measured by the largest of their elements."""
+    """Return whether two tensors are equal up to rounding, relative to the largest of their elements."""
     if found.shape != expected.shape:
         return False
     scale = float(expected.detach().nan_to_num(0.0, 0.0, 0.0).abs().max()) if expected.numel() else 0.0

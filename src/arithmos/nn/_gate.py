@@ -1,4 +1,4 @@
-"""The gate of the gated units: a learned choice, per output, between two values."""
+"""Gate of the gated units: a learned choice, per output, between two values."""
 
 import torch
 from torch import Tensor
@@ -11,14 +11,14 @@ from ._parts import Free, Leaf, Sum
 
 
 def gate(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float[Tensor, "*batch o"]:
-    """How far the gate is open, sigmoid(G x), in (0, 1)."""
+    """Openness of the gate, sigmoid(G x), in (0, 1)."""
     return torch.sigmoid(linear(x, weight))
 
 
 def mix(
     g: Float[Tensor, "*batch o"], add: Float[Tensor, "*batch o"], mul: Float[Tensor, "*batch o"]
 ) -> Float[Tensor, "*batch o"]:
-    """`add` where the gate is open, `mul` where it is closed: g * add + (1 - g) * mul."""
+    """Choose `add` where the gate is open and `mul` where it is closed: g * add + (1 - g) * mul."""
     return g * add + (1 - g) * mul
 
 

@@ -1,4 +1,4 @@
-"""How parameters start: each rule is a value, and fills an `out x in` tensor from an explicit generator."""
+"""Initial values of parameters: each rule is a value, and fills an `out x in` tensor from an explicit generator."""
 
 import math
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ def _uniform_(tensor: Tensor, low: float, high: float, generator: torch.Generato
 
 @dataclass(frozen=True)
 class Uniform:
-    """U[low, high], whatever the shape."""
+    """U[low, high] for any shape."""
 
     low: float
     high: float
@@ -64,8 +64,8 @@ class NACRange:
     """U[-r, r], with the r that gives tanh(W_hat) sigmoid(M_hat) the variance 2 / (in + out).
 
     Args:
-        floor: smallest in + out to solve for. There is no solution up to 4, and the published runs used 5;
-            0 keeps to the paper's text and raises where no r exists.
+        floor: smallest in + out to solve for. There is no solution up to 4, and the published runs used 5; 0 follows
+            the paper's text and raises where no r exists.
     """
 
     floor: int = 5

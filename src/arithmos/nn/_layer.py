@@ -1,4 +1,4 @@
-"""What all layers share: sizes and options, the range their weights keep to, the sparsity of the weights."""
+"""Base of all layers: sizes and options, bounds and sparsity of the weights."""
 
 import inspect
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ T = TypeVar("T")
 def matrix(
     out_features: int, in_features: int, device: torch.device | str | None, dtype: torch.dtype | None
 ) -> nn.Parameter:
-    """An unfilled weight matrix."""
+    """Return an uninitialized weight matrix."""
     check_floating(dtype)
     return nn.Parameter(torch.empty(out_features, in_features, device=device, dtype=dtype))
 
@@ -27,7 +27,7 @@ def check_floating(dtype: torch.dtype | None) -> None:
 
 
 def choose(argument: str, value: str, choices: Mapping[str, T]) -> T:
-    """The choice of that name; any other name is an error that lists the choices."""
+    """Return the choice of that name; any other name is an error that lists the choices."""
     if not (isinstance(value, str) and value in choices):
         allowed = " or ".join(repr(name) for name in choices)
         raise ValueError(f"{argument} must be {allowed}, got {value!r}")
@@ -35,7 +35,7 @@ def choose(argument: str, value: str, choices: Mapping[str, T]) -> T:
 
 
 def sparsity(weight: Float[Tensor, "o i"], *, signed: bool) -> Float[Tensor, ""]:
-    r"""Mean distance of the weights from the values they should end at.
+    r"""Mean distance of the weights from the values they should have in the end.
 
     .. math:: \mathrm{mean}_{oi} \min(|w_{oi}|, |1 - |w_{oi}||)
 
@@ -55,8 +55,8 @@ def sparsity(weight: Float[Tensor, "o i"], *, signed: bool) -> Float[Tensor, ""]
 class UnitLayer(nn.Module):
     """The base of the layers in this package: `out_features` values from `in_features`, for any leading axes.
 
-    Nothing in the package asks for this class. A layer of your own may be any `torch.nn.Module`; the methods
-    below are what `arithmos.constrain`, `arithmos.sparsity_loss` and the like look for.
+    Nothing in the package requires this class. Your own layer may be any `torch.nn.Module`; the methods below are those
+    that `arithmos.constrain`, `arithmos.sparsity_loss` and others look for.
 
     Args:
         in_features: size of the last axis of the input.
@@ -85,11 +85,11 @@ class UnitLayer(nn.Module):
                 self.parts.init.draw_(parameter, generator)
 
     def weights(self) -> dict[str, Tensor]:
-        """The effective weight matrices by name, without biases and gates."""
+        """Return the effective weight matrices by name, without biases and gates."""
         raise NotImplementedError
 
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """The parameters to put back into a range after every optimizer step, with that range."""
+        """Return the parameters to project into a range after every optimizer step, with that range."""
         own = {} if (clamp := self._projection()) is None else {"weight": (clamp.low, clamp.high)}
         return own | {
             f"{prefix}.{name}": limits
@@ -99,7 +99,7 @@ class UnitLayer(nn.Module):
         }
 
     def sparsity(self) -> Float[Tensor, ""]:
-        """The sum of `functional.sparsity` over the stored weights that are regularized; 0 if none are."""
+        """Return the sum of `functional.sparsity` over the regularized weights; 0 if there are none."""
         total = next(self.parameters()).new_zeros(())
         if isinstance(self.parts, Leaf) and self.parts.sparsity != "none":
             total = total + sparsity(next(self.parameters(recurse=False)), signed=self.parts.sparsity == "signed")

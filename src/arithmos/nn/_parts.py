@@ -1,7 +1,7 @@
-"""The parts a unit is made of: a unit is a weight map times an aggregation.
+"""Parts of a unit: a weight map and an aggregation.
 
-A unit names its parts as plain values. The torch layers write the same maths out by hand, one readable file
-each; the fused engines know the parts only, so a new unit made of known parts is fast with no kernel line.
+A unit names its parts as plain values. The torch layers write the same maths out by hand, one readable file each; the
+fused engines know only the parts, so a new unit made of known parts is fast without a line of kernel code.
 """
 
 from dataclasses import dataclass
@@ -10,23 +10,23 @@ from typing import Literal
 from ._init import GlorotUniform, Init
 
 EPSILON = 1e-7
-"""Added to every magnitude before its logarithm is taken."""
+"""Term added to every magnitude before its logarithm is taken."""
 
 
 @dataclass(frozen=True)
 class Free:
-    """W is the parameter itself."""
+    """Map with W as the parameter itself."""
 
 
 @dataclass(frozen=True)
 class Clamp:
-    """W is a parameter kept in [low, high].
+    """Map with W as a parameter kept in [low, high].
 
     Args:
         low: smallest value.
         high: largest value.
-        project: the parameter is put back into the range after every optimizer step.
-        clip: the forward pass clips the parameter, with the gradient of a clip: 1 on the boundary, 0 outside.
+        project: whether the parameter is projected into the range after every optimizer step.
+        clip: whether the forward pass clips the parameter, with the gradient of a clip: 1 on the bounds, 0 outside.
     """
 
     low: float
@@ -37,27 +37,27 @@ class Clamp:
 
 @dataclass(frozen=True)
 class TanhSigmoid:
-    """W = tanh(W_hat) * sigmoid(M_hat): two parameters a weight, pulled towards -1, 0 and 1."""
+    """Map W = tanh(W_hat) * sigmoid(M_hat): two parameters per weight, pulled towards -1, 0 and 1."""
 
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """W = sigmoid(W_hat), in (0, 1)."""
+    """Map W = sigmoid(W_hat), in (0, 1)."""
 
 
 @dataclass(frozen=True)
 class Sum:
-    """z_o = sum_i w_oi x_i, plus the bias where there is one."""
+    """Aggregation z_o = sum_i w_oi x_i, plus the bias if there is one."""
 
 
 @dataclass(frozen=True)
 class ExpLog:
-    """z_o = exp(sum_i w_oi log(|x_i| + epsilon))."""
+    """Aggregation z_o = exp(sum_i w_oi log(|x_i| + epsilon))."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """z_o = prod_i (w_oi x_i + 1 - w_oi)."""
+    """Aggregation z_o = prod_i (w_oi x_i + 1 - w_oi)."""
 
 
 WeightMap = Free | Clamp | TanhSigmoid | Sigmoid
@@ -67,16 +67,16 @@ Activation = Literal["none", "relu", "relu6"]
 
 @dataclass(frozen=True)
 class Leaf:
-    """A weight map and an aggregation, and all else that decides how such a layer trains.
+    """Weight map and aggregation, with everything else that determines how the layer trains.
 
     Args:
-        map: from parameters to the effective weight W, of shape `out x in`.
-        aggregation: from W and the input to the output.
-        init: how each parameter of the map starts.
-        activation: applied to the aggregated value.
-        bias: adds a learned vector, which starts at 0, before the activation.
-        sparsity: the regularizer of the map's first parameter p, min(|p|, |1 - |p||) if "signed", min(|p|, |1 - p|) if
-            "unsigned"; of use where the parameter is the weight itself, as in `Free` and `Clamp`.
+        map: map from parameters to the effective weight W, of shape `out x in`.
+        aggregation: map from W and the input to the output.
+        init: rule for the initial values of each parameter of the map.
+        activation: function applied to the aggregated value.
+        bias: whether to add a learned vector, initially 0, before the activation.
+        sparsity: regularizer of the map's first parameter p, min(|p|, |1 - |p||) if "signed", min(|p|, |1 - p|) if
+            "unsigned"; useful if the parameter is the weight itself, as in `Free` and `Clamp`.
 
     Its parameters, in the order of `module.parameters()`: W_hat and M_hat for `TanhSigmoid`, one matrix
     for the other maps, then the bias.
@@ -92,7 +92,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Gate:
-    """z = g * add(x) + (1 - g) * mul(x), with g = sigmoid(G x): a learned choice between two leaves.
+    """Learned choice between two leaves: z = g * add(x) + (1 - g) * mul(x), with g = sigmoid(G x).
 
     Its parameters, in the order of `module.parameters()`: those of add, those of mul unless shared, then G.
     """

@@ -1,8 +1,8 @@
-"""The product of interpolated inputs, the third aggregation, without a tensor of batch x out x in.
+"""Product of interpolated inputs, the third aggregation, without a tensor of batch x out x in.
 
-A product by halves, (f_1 f_5)(f_2 f_6) ..., needs no division to be differentiated: the gradient of a factor
-is the product of the others, whether or not some are zero. A large batch goes through in pieces that stay in
-the cache, and the backward pass makes the factors again instead of keeping them.
+A product by halves, (f_1 f_5)(f_2 f_6) ..., is differentiated without division: the gradient of a factor is the product
+of the others, whether or not some are zero. A large batch is processed in pieces that stay in the cache, and the
+backward pass recomputes the factors instead of keeping them.
 """
 
 from typing import Any
@@ -16,16 +16,15 @@ from .._typing import Float
 from ._aggregate import at_least_single, check_input, full_precision
 
 PIECE = {"cpu": 2**19, "cuda": 2**25}
-"""How many factors are multiplied at a time: what a cache holds, elsewhere enough to keep a device busy."""
+"""Number of factors to multiply at a time: a cache's worth, or enough to keep a device busy."""
 
 
 def product(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float[Tensor, "*batch o"]:
     r"""Products of the inputs that the weights select, :math:`z_o = \prod_i (w_{oi} x_i + 1 - w_{oi})`.
 
-    The result has the common type of `x` and `weight`; half precision is computed in float32. Memory grows
-    with batch x in + batch x out + out x in only, except where torch transforms or compiles the function
-    (`torch.func`, `torch.compile`, `torch.export`, forward-mode derivatives) or differentiates it twice:
-    there all factors are kept.
+    The result has the common type of `x` and `weight`; half precision is computed in float32. Memory grows only with
+    batch x in + batch x out + out x in, except where torch transforms or compiles the function (`torch.func`,
+    `torch.compile`, `torch.export`, forward-mode derivatives) or differentiates it twice: then all factors are kept.
 
     Example:
         >>> product(torch.tensor([2.0, 3.0, 5.0]), torch.tensor([[1.0, 0.0, 1.0], [0.5, 0.0, 0.0]]))
@@ -64,7 +63,7 @@ def _whole(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def _transposed(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, int]:
-    """The input as [i, b, 1], the weights as [i, 1, o], and how many of b make a piece.
+    """Return the input as [i, b, 1], the weights as [i, 1, o], and the size of a piece of b.
 
     With i in front, the halves of the factors are contiguous.
     """
@@ -73,7 +72,7 @@ def _transposed(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, int]:
 
 
 def _others(factors: Tensor, grad: Tensor) -> Tensor:
-    """The gradient of each factor: `grad` [b, o] times the product of the other factors, [i, b, o]."""
+    """Return the gradient of each factor: `grad` [b, o] times the product of the other factors, [i, b, o]."""
     levels = [factors]
     while (n := len(f := levels[-1])) > 1:
         half = n // 2
@@ -110,7 +109,7 @@ class _Pieces(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
-        if torch.is_grad_enabled():  # asked for a graph of the gradient
+        if torch.is_grad_enabled():  # a graph of the gradient is needed
             inputs = [t.view_as(t) for t in (x, weight)]  # as views, one is not upstream of the other
             z = _whole(*inputs)
             wanted = [t for t in inputs if t.requires_grad]

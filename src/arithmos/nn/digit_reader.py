@@ -1,9 +1,9 @@
-r"""The convolutional network that reads a number off an image of a digit (Madsen & Johansen, 2020).
+r"""Convolutional network that reads a number off an image of a digit (Madsen & Johansen, 2020).
 
 .. math:: \text{conv } 5{\times}5 \to \text{ReLU} \to \text{pool} \to \text{conv } 5{\times}5 \to \text{ReLU} \to
           \text{pool} \to \text{linear} \to \text{ReLU} \to \text{linear}
 
-Nothing bounds the number, and nothing says which number a digit is: what comes after it teaches that.
+The number is unbounded, and nothing tells the network which number a digit is: it learns that from the layers above it.
 """
 
 import torch
@@ -14,9 +14,9 @@ from .._typing import Float
 
 
 class DigitReader(nn.Module):
-    """A number for every image of 28 × 28.
+    """Network that reads a number off each image of 28 × 28.
 
-    Layers start as torch's own, drawn in the order in which they follow each other.
+    Layers have torch's initial values, drawn in the order in which they follow each other.
 
     Shape:
         (*, 28, 28) to (*, 1), for any leading axes.

@@ -21,7 +21,7 @@ def gated_nau_nmu(
     mul: Float[Tensor, "o i"],
     gate_weight: Float[Tensor, "o i"],
 ) -> Float[Tensor, "*batch o"]:
-    """A gated choice between `nau` with the weights `add` and `nmu` with the weights `mul`."""
+    """Gated choice between `nau` with the weights `add` and `nmu` with the weights `mul`."""
     return mix(gate(x, gate_weight), nau(x, add), nmu(x, mul))
 
 
@@ -64,7 +64,7 @@ class GatedNAUNMU(UnitLayer):
         return {"add": self.add.weights()["weight"], "mul": self.mul.weights()["weight"]}
 
     def gate_value(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
-        """How far the gate is open: 1 for the NAU, 0 for the NMU."""
+        """Return the openness of the gate: 1 for the NAU, 0 for the NMU."""
         g: Tensor = self.gate(x)
         return g
 

@@ -67,7 +67,7 @@ class Linear(UnitLayer):
 
 
 class LinearReLU(Linear):
-    """Affine map with negative results set to 0, which starts as He et al. propose.
+    """Affine map with negative results set to 0, with initial weights as He et al. propose.
 
     Args:
         in_features: size of the last axis of the input.
@@ -88,7 +88,7 @@ class LinearReLU(Linear):
 
 
 class LinearReLU6(Linear):
-    """Affine map with results kept in [0, 6], which starts as He et al. propose.
+    """Affine map with results kept in [0, 6], with initial weights as He et al. propose.
 
     Args:
         in_features: size of the last axis of the input.

@@ -16,12 +16,12 @@ from ._unit import Unit
 
 
 class LSTM(nn.Module):
-    """An LSTM with the interface of `Recurrent`; its state is h beside c, its output h.
+    """LSTM with the interface of `Recurrent`; its state is h and c, its output h.
 
     Args:
-        in_features: inputs and outputs together, as those of a unit in `Recurrent`.
+        in_features: number of inputs and outputs together, as for a unit in `Recurrent`.
         out_features: width of h.
-        initial: every element of the state before the first step.
+        initial: value of every element of the state before the first step.
 
     Shape:
         - input: :math:`(*, time, i)`, and a state :math:`(*, 2 o)` where one is given
@@ -63,11 +63,11 @@ class LSTM(nn.Module):
                 parameter.uniform_(-bound, bound, generator=generator)
 
     def initial_state(self, x: Float[Tensor, "*batch time i"]) -> Float[Tensor, "*batch o"]:
-        """The state before the first step, for a sequence of this batch shape, type and device."""
+        """Return the state before the first step, for a sequence of this batch shape, type and device."""
         return x.new_full((*x.shape[:-2], self.state_size), self.initial)
 
     def step(self, x: Float[Tensor, "*batch i"], state: Float[Tensor, "*batch s"]) -> Float[Tensor, "*batch s"]:
-        """The next state."""
+        """Return the next state."""
         h, c = state.chunk(2, dim=-1)
         gates = x @ self.weight_ih.T + self.bias_ih + h @ self.weight_hh.T + self.bias_hh
         i, f, g, o = gates.chunk(4, dim=-1)
@@ -75,7 +75,7 @@ class LSTM(nn.Module):
         return torch.cat([torch.sigmoid(o) * torch.tanh(c), c], dim=-1)
 
     def output(self, state: Float[Tensor, "*batch s"]) -> Float[Tensor, "*batch o"]:
-        """What is seen of a state."""
+        """Return the output of a state."""
         return state[..., : self.output_size]
 
     def forward(

@@ -19,7 +19,7 @@ INITS = {"default": NACRange(), "paper": NACRange(floor=0)}
 
 
 def nac_weight(W_hat: Float[Tensor, "o i"], M_hat: Float[Tensor, "o i"]) -> Float[Tensor, "o i"]:
-    """The effective weight of a NAC, tanh(W_hat) * sigmoid(M_hat)."""
+    """Effective weight of a NAC, tanh(W_hat) * sigmoid(M_hat)."""
     return torch.tanh(W_hat) * torch.sigmoid(M_hat)
 
 
@@ -36,8 +36,8 @@ class NACAdd(UnitLayer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        init: "default" starts W_hat and M_hat as the published runs did; "paper" keeps to the paper's text,
-            which has no solution for in_features + out_features up to 4 and raises ValueError there.
+        init: "default" draws W_hat and M_hat as the published runs did; "paper" follows the paper's text, which has no
+            solution for in_features + out_features up to 4 and raises ValueError there.
 
     Shape:
         (*, in_features) to (*, out_features), for any leading axes.

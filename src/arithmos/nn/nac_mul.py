@@ -30,8 +30,8 @@ class NACMul(UnitLayer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        init: "default" starts W_hat and M_hat as the published runs did; "paper" keeps to the paper's text,
-            which has no solution for in_features + out_features up to 4 and raises ValueError there.
+        init: "default" draws W_hat and M_hat as the published runs did; "paper" follows the paper's text, which has no
+            solution for in_features + out_features up to 4 and raises ValueError there.
 
     Shape:
         (*, in_features) to (*, out_features), for any leading axes.

@@ -26,9 +26,9 @@ class NACMulNMU(UnitLayer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        init: "default" starts W in U[0.25, 0.75], as the published runs did; "paper" in U[-0.37, 1.37], of
-            the variance 1/4 that the paper derives. A start outside [0, 1] counts as 0 or 1 until the first
-            step's clamp makes it so.
+        init: "default" draws W from U[0.25, 0.75], as the published runs did; "paper" from U[-0.37, 1.37], which has
+            the variance 1/4 that the paper derives. A value outside [0, 1] counts as 0 or 1, and the first projection
+            makes it so.
 
     Shape:
         (*, in_features) to (*, out_features), for any leading axes.

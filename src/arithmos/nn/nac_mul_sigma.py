@@ -2,7 +2,7 @@ r"""NAC of logarithms with weights in (0, 1) (Madsen & Johansen, 2020).
 
 .. math:: z = \exp(W \log(|x| + \epsilon)), \qquad W = \sigma(\hat W)
 
-Without negative exponents a small input cannot blow the output up.
+Without negative exponents, a small input cannot make the output explode.
 """
 
 import torch

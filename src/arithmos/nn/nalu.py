@@ -27,7 +27,7 @@ def nalu(
     gate_weight: Float[Tensor, "o i"],
     mul: tuple[Float[Tensor, "o i"], Float[Tensor, "o i"]] | None = None,
 ) -> Float[Tensor, "*batch o"]:
-    """A gated choice between sums and products.
+    """Gated choice between sums and products.
 
     Args:
         x: the input.
@@ -46,9 +46,9 @@ class NALU(UnitLayer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        shared: the sum and the product have the same weights, as in the original unit.
-        init: "default" starts W_hat and M_hat as the published runs did; "paper" keeps to the paper's text,
-            which has no solution for in_features + out_features up to 4 and raises ValueError there.
+        shared: whether the sum and the product have the same weights, as in the original unit.
+        init: "default" draws W_hat and M_hat as the published runs did; "paper" follows the paper's text, which has no
+            solution for in_features + out_features up to 4 and raises ValueError there.
 
     Shape:
         (*, in_features) to (*, out_features), for any leading axes.
@@ -84,7 +84,7 @@ class NALU(UnitLayer):
         return {name: layer.weights()["weight"] for name, layer in both.items() if layer is not None}
 
     def gate_value(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
-        """How far the gate is open: 1 for the sum, 0 for the product."""
+        """Return the openness of the gate: 1 for the sum, 0 for the product."""
         g: Tensor = self.gate(x)
         return g
 

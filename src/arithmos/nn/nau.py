@@ -20,7 +20,7 @@ INITS = {"default": GlorotUniform(cap=0.5), "paper": GlorotUniform()}
 
 
 def nau(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: bool = True) -> Float[Tensor, "*batch o"]:
-    """Weighted sums of the inputs, with the weights clipped to [-1, 1] unless told not to."""
+    """Weighted sums of the inputs, with the weights clipped to [-1, 1] by default."""
     return linear(x, clamp(weight, -1.0, 1.0) if clip else weight)
 
 
@@ -30,11 +30,11 @@ class NAU(UnitLayer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        init: "default" starts W as Glorot and Bengio propose, but within [-0.5, 0.5], as the published runs
-            did; "paper" without that cap.
-        project: W is to be put back into [-1, 1] after every optimizer step, by `arithmos.constrain` or by
+        init: "default" draws W as Glorot and Bengio propose, but within [-0.5, 0.5], as the published runs did; "paper"
+            without that cap.
+        project: whether W is to be projected into [-1, 1] after every optimizer step, by `arithmos.constrain` or by
             hand.
-        clip: the forward pass uses W clipped to [-1, 1]. Where W is projected too, that changes nothing.
+        clip: whether the forward pass clips W to [-1, 1], which changes nothing if W is projected too.
 
     Shape:
         (*, in_features) to (*, out_features), for any leading axes.

@@ -22,7 +22,7 @@ INITS = {"default": Uniform(0.25, 0.75), "paper": Uniform((1 - math.sqrt(3)) / 2
 
 
 def nmu(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: bool = True) -> Float[Tensor, "*batch o"]:
-    """Products of the inputs that the weights select; weights are clipped to [0, 1] unless told not to."""
+    """Products of the inputs that the weights select; weights are clipped to [0, 1] by default."""
     return product(x, clamp(weight, 0.0, 1.0) if clip else weight)
 
 
@@ -32,12 +32,12 @@ class NMU(UnitLayer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        init: "default" starts W in U[0.25, 0.75], as the published runs did; "paper" in U[-0.37, 1.37], of
-            the variance 1/4 that the paper derives. A start outside [0, 1] counts as 0 or 1 until the first
-            step's clamp makes it so.
-        project: W is to be put back into [0, 1] after every optimizer step, by `arithmos.constrain` or by
+        init: "default" draws W from U[0.25, 0.75], as the published runs did; "paper" from U[-0.37, 1.37], which has
+            the variance 1/4 that the paper derives. A value outside [0, 1] counts as 0 or 1, and the first projection
+            makes it so.
+        project: whether W is to be projected into [0, 1] after every optimizer step, by `arithmos.constrain` or by
             hand.
-        clip: the forward pass uses W clipped to [0, 1]. Where W is projected too, that changes nothing.
+        clip: whether the forward pass clips W to [0, 1], which changes nothing if W is projected too.
 
     Shape:
         (*, in_features) to (*, out_features), for any leading axes.

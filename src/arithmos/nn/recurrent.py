@@ -1,4 +1,4 @@
-r"""A unit as a recurrent cell: the state goes in beside the input, and the output is the next state.
+r"""Units as recurrent cells: the state is an additional input, and the output is the next state.
 
 .. math:: h_t = \mathrm{unit}([x_t, h_{t-1}])
 """
@@ -11,14 +11,14 @@ from ._parts import Gate, Leaf, Sum
 
 
 class Recurrent(nn.Module):
-    r"""Applies a unit along a sequence, its own output fed back.
+    r"""Apply a unit along a sequence, feeding its output back.
 
     .. math:: h_t = \mathrm{unit}([x_t, h_{t-1}])
 
     Args:
         unit: a layer from `i + o` to `o` features: `NMU(2, 1)` accumulates one input feature.
-        initial: every element of the state before the first step. By default the identity of the unit's
-            aggregation: 1 for products and exp-log, 0 for sums; 0 for gated units too, which can be either.
+        initial: value of every element of the state before the first step. By default the identity of the unit's
+            aggregation: 1 for products and exp-log, 0 for sums, and 0 for gated units, which can be either.
 
     Shape:
         - input: :math:`(*, time, i)`, and a state :math:`(*, o)` where one is given
@@ -46,16 +46,16 @@ class Recurrent(nn.Module):
         self.initial = _identity(unit) if initial is None else float(initial)
 
     def initial_state(self, x: Float[Tensor, "*batch time i"]) -> Float[Tensor, "*batch o"]:
-        """The state before the first step, for a sequence of this batch shape, type and device."""
+        """Return the state before the first step, for a sequence of this batch shape, type and device."""
         return x.new_full((*x.shape[:-2], self.state_size), self.initial)
 
     def step(self, x: Float[Tensor, "*batch i"], h: Float[Tensor, "*batch o"]) -> Float[Tensor, "*batch o"]:
-        """The next state."""
+        """Return the next state."""
         state: Tensor = self.unit(torch.cat([x, h], dim=-1))
         return state
 
     def output(self, h: Float[Tensor, "*batch o"]) -> Float[Tensor, "*batch o"]:
-        """What is seen of a state: all of it."""
+        """Return the output of a state: all of it."""
         return h
 
     def forward(

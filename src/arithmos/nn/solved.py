@@ -13,7 +13,7 @@ from ._unit import Unit
 
 
 class _Solved(nn.Module):
-    """A unit of one output and no parameters; `identity` is the state that leaves its first input as it is."""
+    """Unit of one output and no parameters; `identity` is the state that leaves its first input unchanged."""
 
     identity: float
 
@@ -25,7 +25,7 @@ class _Solved(nn.Module):
 
 
 class SolvedAdd(_Solved):
-    """The sum of the inputs.
+    """Sum of the inputs.
 
     Example:
         >>> SolvedAdd(2)(torch.tensor([[2.0, 3.0]]))
@@ -39,7 +39,7 @@ class SolvedAdd(_Solved):
 
 
 class SolvedMul(_Solved):
-    """The product of the inputs.
+    """Product of the inputs.
 
     Example:
         >>> SolvedMul(2)(torch.tensor([[2.0, 3.0]]))
