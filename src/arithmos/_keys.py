@@ -1,4 +1,4 @@
-"""Keys of experiment files: what their values may be, and what they mean."""
+"""Keys of experiment files: types and meanings of their values."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -12,13 +12,13 @@ REQUIRED = object()
 
 @dataclass(frozen=True)
 class Kind:
-    """What a value may be.
+    """Type of a value.
 
     Args:
-        wanted: what it is, in words.
-        read: the value as it is used; raises ValueError or TypeError if it is something else. None for a kind with
-            tables in it, which have keys of their own.
-        lists: how deep lists go within one value; a list that goes deeper is a sweep.
+        wanted: description of the value.
+        read: function that returns the value as used; raises ValueError or TypeError if it is not one. None for a kind
+            with tables in it, which have keys of their own.
+        lists: depth of lists within one value; a deeper list is a sweep.
     """
 
     wanted: str
@@ -73,14 +73,14 @@ OPTION = Kind("as the unit has it", None)
 
 @dataclass(frozen=True)
 class Key:
-    """A key that a table of an experiment file may have.
+    """Key of a table of an experiment file.
 
     Args:
         name: the key.
-        kind: what its value is.
-        meaning: what it decides.
-        default: its value where it is not given; None for nothing, `REQUIRED` for none.
-        sweep: it may be a list, each value of which is run.
+        kind: type of its value.
+        meaning: what it sets.
+        default: default value; None for nothing, `REQUIRED` if there is none.
+        sweep: whether it may be a list, each value of which is run.
     """
 
     name: str
@@ -91,12 +91,12 @@ class Key:
 
     @property
     def value(self) -> str:
-        """What its value is, in words."""
+        """Description of the value."""
         return f"{self.kind.wanted}, or a list" if self.sweep else self.kind.wanted
 
 
 def fields(owner: type, *keys: tuple[str, Kind, str], sweep: bool = True) -> tuple[Key, ...]:
-    """Keys that are fields of a spec or its parts, with their defaults there."""
+    """Return keys for fields of a spec or its parts, with the fields' defaults."""
     defaults = {
         field.name: REQUIRED if field.default is dataclasses.MISSING else field.default
         for field in dataclasses.fields(owner)
@@ -106,7 +106,7 @@ def fields(owner: type, *keys: tuple[str, Kind, str], sweep: bool = True) -> tup
 
 @contextmanager
 def at(where: str) -> Iterator[None]:
-    """What goes wrong inside is said to have gone wrong there."""
+    """Prefix errors raised inside with the place."""
     try:
         yield
     except (ValueError, KeyError, FileNotFoundError) as error:

@@ -30,7 +30,7 @@ from .program import Verb, asked, complain, echo, extra
 def fit(file: Path, target: Sequence[str], integers: bool, output: Path | None, **options: Any) -> None:
     """Find the formula behind a column of a CSV file.
 
-    The formula is made of sums, differences and products of the other columns. The rows furthest from the middle are
+    The formula is made of sums, differences and products of the other columns. The rows furthest from the center are
     held out, and show how well it extrapolates.
     """
     with extra("formula"):

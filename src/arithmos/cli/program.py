@@ -1,4 +1,4 @@
-"""What our command line adds to click: errors in one line, and examples in every help text."""
+"""Additions to click: errors on one line, and examples in every help text."""
 
 import io
 import shlex

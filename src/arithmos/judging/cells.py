@@ -1,4 +1,4 @@
-"""`judged`: which runs count in a cell, which of them are solved, and the numbers that tables make of them."""
+"""`judged`: the runs that count in a cell, the solved ones among them, and their numbers."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ Key = tuple[str, int, Place, str]
 
 
 class Asked(Protocol):
-    """What an experiment asks for: specs, seeds, and the places on its axis that the specs stand at."""
+    """Specs and seeds of an experiment, and the positions of the specs on its axis."""
 
     @property
     def specs(self) -> tuple[Spec, ...]: ...
@@ -45,21 +45,21 @@ def _none() -> Floats:
 
 @dataclass(frozen=True)
 class Judged:
-    """The runs of a spec that count, and of the solved ones what is summarized; its numbers are made when asked for.
+    """Runs of a spec that count, with the values of the solved ones; its numbers are computed when asked for.
 
     Args:
-        engine: who made them; empty if there are none.
-        n: how many.
-        k: how many of them are solved.
-        ended_early: how many were cut by NaN.
-        solved_at: when each solved run was first below the threshold, if its row says so.
+        engine: engine that made them; empty if there are none.
+        n: number of runs.
+        k: number of solved runs.
+        ended_early: number of runs that ended on NaN.
+        solved_at: step at which each solved run was first below the threshold, if its row says so.
         sparsity: sparsity error of each solved run that has one.
         gate_solved, gate_unsolved: gate of each run, solved or not; of networks without a gate, none.
         seen, seen_solved: how many the exact judge has seen, and how many of those are solved.
         exact, exact_solved: how many of those are the task's formula once their weights are rounded.
         exact_sparsity: sparsity error of each of these, which says how far its weights were moved.
         threshold: test error below which they are solved, where reference runs say so; NaN elsewhere.
-        note: what that rests on.
+        note: note on the origin of the threshold.
         rises: of each solved run on sequences of digits, by how much its cell is given more from a digit to the next.
         intended: whether both weights of that cell round to 1.
     """
@@ -113,7 +113,7 @@ class Judged:
         return statistics.beta_mean(self.sparsity)
 
     def by(self, estimator: "Estimator") -> Interval:
-        """A number by an estimator of a paper's, which is asked once."""
+        """Return a number by an estimator of a paper, computed once."""
         made: dict[Estimator, Interval] = self.__dict__.setdefault("_made", {})
         return made[estimator] if estimator in made else made.setdefault(estimator, estimator(self))
 
@@ -123,7 +123,7 @@ Estimator = Callable[[Judged], Interval]
 
 @dataclass(frozen=True)
 class Cells:
-    """The runs that count in some experiments.
+    """Runs that count in some experiments.
 
     Args:
         criterion: name of the thresholds that decided which of them are solved; None for that of each experiment.
@@ -134,12 +134,12 @@ class Cells:
     found: Mapping[Key, Judged]
 
     def of(self, experiment: Asked) -> Iterator[tuple[Spec, Place, Judged]]:
-        """The cells of an experiment in its order: a spec each, its place, and its runs."""
+        """Yield the cells of an experiment in order: a spec, its position, and its runs."""
         for spec, at in experiment.places():
             yield spec, at, self.found.get((spec.id, experiment.seeds, at, self.criterion_of(experiment)), Judged())
 
     def criterion_of(self, experiment: Asked) -> str:
-        """The name of the thresholds by which the runs of an experiment are judged."""
+        """Return the name of the thresholds by which the runs of an experiment are judged."""
         return criterion_of(experiment, self.criterion)
 
 
@@ -148,7 +148,7 @@ MEASURED = ["thresholds", "solved_at", "best_test", "best_sparsity", "best_gate"
 
 
 def judged(store: Store | Snapshot, experiments: Iterable[Asked], criterion: str | None = None) -> Cells:
-    """The runs that count in some experiments: of their seeds, and of one engine per cell.
+    """Return the runs that count in some experiments: of their seeds, and of one engine per cell.
 
     A run is solved when its test error at the best record is below the threshold. A cell is made by one engine, the
     one with most of the experiment's seeds. Runs on sequences are judged at every length on the axis, or, in a table,
@@ -156,7 +156,7 @@ def judged(store: Store | Snapshot, experiments: Iterable[Asked], criterion: str
 
     Args:
         store: where the runs are.
-        experiments: what they are of.
+        experiments: experiments to judge.
         criterion: name of the thresholds; by default that of each experiment, or the first of its tasks.
 
     Raises:
@@ -182,7 +182,7 @@ def judged(store: Store | Snapshot, experiments: Iterable[Asked], criterion: str
 
 
 def _sequences(store: Snapshot, asked: Mapping[Key, Spec]) -> dict[Key, Judged]:
-    """The cells of runs on sequences."""
+    """Return the cells of runs on sequences."""
     found: dict[Key, Judged] = {}
     for seeds, name in {(seeds, name) for _, seeds, _, name in asked}:
         cells = {key: spec for key, spec in asked.items() if (key[1], key[3]) == (seeds, name)}

@@ -1,4 +1,4 @@
-"""What networks make of digits: the number that each reads off the images, and the weights of its cell."""
+"""Readings of digits: the numbers that networks read off images, and the weights of their cells."""
 
 import numpy as np
 import pandas as pd
@@ -11,20 +11,20 @@ SIDES = {True: "with R_z", False: "without R_z"}
 
 
 def reads(experiment: Asked) -> bool:
-    """Whether an experiment is about what networks make of digits, and not about how long their sequences are."""
+    """Return whether an experiment is about readings of digits, and not about the length of sequences."""
     return not experiment.axis and all(spec.task.sequential for spec in experiment.specs)
 
 
 def readings(store: Store | Snapshot, experiment: Asked) -> pd.DataFrame:
-    """What the runs of an experiment read, and how they go on with it, at their best records.
+    """Return what the runs of an experiment read, and the weights of their cells, at their best records.
 
-    A row a number: `unit` of the cell, `label`, "with R_z" or "without R_z", `seed`; `kind`, "digit" or "weight";
-    `at`, the digit, or what the weight is for, "image" or "state"; `value`, what is read off the images of the digit
-    on average, or the weight.
+    There is one row per number: `unit` of the cell, `label`, "with R_z" or "without R_z", `seed`; `kind`, "digit" or
+    "weight"; `at`, the digit, or what the weight is for, "image" or "state"; `value`, what is read off the images of
+    the digit on average, or the weight.
 
     Args:
         store: where the runs are.
-        experiment: what they are of, its cells with one weight for the image and one for the state.
+        experiment: the experiment, whose cells have one weight for the image and one for the state.
     """
     stored = of_one_engine(
         store.load(specs=experiment.specs, columns=["digits", "extra", "best_weights"]), experiment.seeds

@@ -1,4 +1,4 @@
-r"""Thresholds for sequences of digits, one a test length, from reference runs whose cell has nothing to learn.
+r"""Thresholds for sequences of digits, one per test length, from reference runs whose cell has nothing to learn.
 
 .. math:: \tau_L = \bar m + t_{0.99} \, s / \sqrt S
 
@@ -29,7 +29,7 @@ from .runs import first_below, of_one_engine, solved
 Floats = NDArray[np.float64]
 
 UNSOLVED = 3.0
-"""A reference run did not solve it if its validation error is more than so many times that of the best of them."""
+"""Factor over the best validation error beyond which a reference run counts as not solved."""
 
 CELLS = ("SolvedMul", "SolvedAdd")
 """Units of the reference."""
@@ -37,12 +37,12 @@ CELLS = ("SolvedMul", "SolvedAdd")
 
 @dataclass(frozen=True)
 class Reference:
-    """The reference runs of a problem.
+    """Reference runs of a problem.
 
     Args:
         operation: "mul" or "add".
-        seeds: one a run.
-        lengths: of the test sequences.
+        seeds: one per run.
+        lengths: lengths of the test sequences.
         validation: lowest validation error of each run.
         errors: test errors at that record, `[runs, lengths]`.
     """
@@ -74,7 +74,7 @@ class Reference:
         return reference_rules(self.operation)[criterion]
 
     def note(self, criterion: str) -> str:
-        """Return what the thresholds rest on, in a line."""
+        """Return a line on the origin of the thresholds."""
         used = self.used(criterion)
         failed = f" Of all of them {_listed(self.unsolved)} did not solve it." if self.unsolved else ""
         what = {"mul": "products", "add": "sums"}[self.operation]
@@ -87,7 +87,7 @@ def _listed(seeds: tuple[int, ...]) -> str:
 
 
 def references(store: Store | Snapshot) -> dict[str, Reference]:
-    """The reference runs in a store, by the problem that they are of."""
+    """Return the reference runs in a store, by problem."""
     store = store.snapshot()
     specs = store.described(["layers", "length"])
     ids = specs.loc[specs["layers"].isin(CELLS) & specs["length"].notna(), "spec_id"]
@@ -162,11 +162,11 @@ def with_thresholds(store: Store | Snapshot, runs: pd.DataFrame) -> pd.DataFrame
 
 
 def length_errors(row: Mapping[str, Any]) -> Floats:
-    """Test errors `[records, lengths]` of a stored run."""
+    """Return the test errors `[records, lengths]` of a stored run."""
     return np.asarray(row["curve_lengths"], np.float64).reshape(len(row["curve_step"]), -1)
 
 
 def best_errors(row: Mapping[str, Any]) -> Floats:
-    """Test errors of each length at the best record of a stored run."""
+    """Return the test errors of each length at the best record of a stored run."""
     errors: Floats = length_errors(row)[np.searchsorted(row["curve_step"], row["best_step"])]
     return errors

@@ -1,4 +1,4 @@
-"""Which runs make up a cell, and which are solved, for tables, verdicts, claims, pages and progress alike."""
+"""Runs of a cell, and which are solved, for tables, verdicts, claims, pages and progress alike."""
 
 from typing import Any, Protocol
 
@@ -57,7 +57,7 @@ def of_one_engine(runs: pd.DataFrame, seeds: int | None = None) -> pd.DataFrame:
 
     Args:
         runs: runs of stored specs.
-        seeds: how many seeds count, 0 … seeds - 1; all by default.
+        seeds: number of seeds that count, 0 … seeds - 1; all by default.
     """
     if seeds is not None:
         runs = runs[runs["seed"] < seeds]

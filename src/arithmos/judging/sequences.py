@@ -14,7 +14,7 @@ from .references import Floats, Reference, best_errors, length_errors, reference
 from .runs import first_below, of_one_engine
 
 Place = float | str
-"""A place on the axis of a figure: a number, or a category; empty in a table."""
+"""Position on the axis of a figure: a number or a category; empty in a table."""
 
 _COLUMNS = ["best_sparsity", "best_gate", "ended_early", "best_step", "curve_step", "digits", "extra"]
 _READ = ["digits", "digit_outputs", "best_weights"]
@@ -22,16 +22,16 @@ _READ = ["digits", "digit_outputs", "best_weights"]
 
 @dataclass(frozen=True)
 class AtLength:
-    """The runs of a spec at one length of test sequences.
+    """Runs of a spec at one length of test sequences.
 
     Args:
-        engine: who made them.
+        engine: engine that made them.
         threshold: test error below which they are solved; NaN if there is none yet.
-        note: what that rests on, or why there is none.
+        note: origin of the threshold, or why there is none.
         test: their test errors at the best record.
-        solved_at: when each was first below the threshold, or `NEVER`.
+        solved_at: step at which each was first below the threshold, or `NEVER`.
         sparsity, gate, ended_early: as stored.
-        rises: by how much weight times number read rises from a digit to the next.
+        rises: increase of weight times number read from one digit to the next.
         intended: whether both weights round to 1, so that numbers read go in whole. Both NaN for cells of more weights.
     """
 
@@ -48,12 +48,12 @@ class AtLength:
 
 
 def by_length(store: Snapshot, specs: Iterable[Spec], seeds: int, criterion: str) -> dict[tuple[str, Place], AtLength]:
-    """The runs of some specs, by spec id and length of test sequences; only those of the engine that has most.
+    """Return the runs of some specs, by spec id and test length; only those of the engine with most.
 
     Args:
         store: where the runs are.
         specs: what they are of; those of other tasks are passed over.
-        seeds: how many seeds count, 0 … seeds - 1.
+        seeds: number of seeds that count, 0 … seeds - 1.
         criterion: name of the thresholds.
     """
     tasks = {spec.id: (spec, spec.task) for spec in specs if spec.task.references()}
@@ -88,7 +88,7 @@ def by_length(store: Snapshot, specs: Iterable[Spec], seeds: int, criterion: str
 
 
 def _rise(digits: NDArray[np.int64], numbers: Floats, weights: Floats) -> float:
-    """The slope, over the digits, of what a cell of two weights is given."""
+    """Return the slope, over the digits, of the input of a cell with two weights."""
     if len(weights) != 2 or len(digits) < 2:
         return math.nan
     away = digits - digits.mean()
@@ -96,7 +96,7 @@ def _rise(digits: NDArray[np.int64], numbers: Floats, weights: Floats) -> float:
 
 
 def _intended(weights: Floats) -> float:
-    """1 if a cell of two weights, once they are rounded, takes image and state as they are; 0 if not."""
+    """Return 1 if both weights of a cell round to 1, 0 otherwise."""
     return float((np.rint(weights) == 1).all()) if len(weights) == 2 else math.nan
 
 

@@ -21,17 +21,17 @@ POINTS = 60
 
 
 def thin(store: Store, into: Store | str | os.PathLike[str], *, keep: int = KEPT) -> None:
-    """Write a small copy of a store: every run, exactly judged, but weights and curves of a few runs per spec only.
+    """Write a small copy of a store: every run, judged exactly, but weights and curves of only a few runs per spec.
 
-    Weights are kept of the solved runs, and of the others, with the lowest seeds; of their curves 60 records are left.
-    Runs whose task reports more than others stay whole: verdicts rest on their curves and weights too. Suspended runs
+    Weights are kept for the solved runs, and for the others, with the lowest seeds; 60 records of their curves stay.
+    Runs whose task has further results stay whole: verdicts rest on their curves and weights too. Suspended runs
     are not copied. What the other store has stays as it is, and what it lacks is added: a store that grows can be
     thinned into the same one again and again, and a full store named by mistake loses nothing.
 
     Args:
         store: the large store.
         into: the small one.
-        keep: how many solved runs, and how many others, of a spec and engine keep their weights and curves, by each of
+        keep: number of solved runs, and of others, per spec and engine that keep their weights and curves, by each of
             the thresholds; those that keep them in the other store count first.
 
     Raises:
@@ -48,7 +48,7 @@ def thin(store: Store, into: Store | str | os.PathLike[str], *, keep: int = KEPT
 
 
 def _small(table: pa.Table, there: pa.Table, keep: int) -> pa.Table:
-    """Rows of runs, with weights and thinned curves of a few of them."""
+    """Return rows of runs, with weights and thinned curves of a few of them."""
     kept = _kept(table, there, keep)
     extra = pc.list_value_length(entries(table["extra"])).to_numpy() > 0
     steps, whole = _where(kept & ~extra, table["curve_step"]).to_pandas(), kept | extra

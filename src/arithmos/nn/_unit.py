@@ -72,12 +72,12 @@ class Catalogue(Mapping[str, T], Generic[T]):
 
 @dataclass(frozen=True)
 class Unit:
-    """What a layer is known by.
+    """Record of a unit: its layer class, names and parts.
 
     Args:
         module: the layer's class, called as `module(in_features, out_features, **options)`.
-        name: how it is spelled in code, JSON and on the command line.
-        label: how it is spelled in a printed table.
+        name: name in code, JSON and on the command line.
+        label: name in a printed table.
         parts: what it is made of, or None for a unit that only its forward describes, run by torch only.
         paper: the paper that introduced it.
         options: arguments of `module` that make this unit.

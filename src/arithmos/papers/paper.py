@@ -19,11 +19,11 @@ from .surface import Surface
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion:
-    """What a paper says about thresholds of a name.
+    """Named thresholds of a paper, with the estimators that go with them.
 
     Args:
-        note: what they are, and which estimators go with them, in a sentence or two.
-        estimators: those of measures that the paper makes in a way of its own, by measure.
+        note: a sentence or two on the thresholds and estimators.
+        estimators: estimators of the paper's own, by measure.
     """
 
     note: str

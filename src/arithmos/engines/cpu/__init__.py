@@ -1,4 +1,4 @@
-"""The cpu engine: one fused loop trains one run, a thread a run (Numba)."""
+"""The cpu engine: one fused loop per run, one thread per run (Numba)."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,11 @@ from .run import RunState
 __all__ = ["CpuEngine"]
 
 CHUNK_S = 0.5
-"""Seconds of training between two looks at what the caller wants."""
+"""Seconds of training between two checks of the caller's control."""
 
 
 class CpuEngine:
-    """Trains runs on all cores, one thread a run.
+    """Engine that trains runs on all cores, one thread per run.
 
     A run's numbers are the same to the bit whatever the threads, the order of the runs and their interruptions.
 
@@ -44,11 +44,11 @@ class CpuEngine:
         self.threads = threads or cores()
 
     def refuses(self, spec: Spec) -> str | None:
-        """Networks with a layer that has a part of its own or fails a trial, and those that read images."""
+        """Return why the network cannot be run (unknown parts, a failed trial, images), or None if it can."""
         return unfit(spec)
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
-        """Finished runs, in the order in which they finish."""
+        """Yield finished runs, in the order in which they finish."""
         for job in jobs:
             if (reason := self.refuses(job.spec)) is not None:
                 raise ValueError(f"the cpu engine cannot run this: {reason}")

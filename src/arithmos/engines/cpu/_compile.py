@@ -1,4 +1,4 @@
-"""How the functions of this engine are compiled, and what Numba has no word for.
+"""Compilation of this engine's functions, and intrinsics that Numba lacks.
 
 Every loop runs over the lanes of a block: 64 observations side by side, feature by feature in memory. With the
 default 100 inputs a block is 25 KB and stays in the first-level cache from its first use to its last.
@@ -25,13 +25,13 @@ exactly_compiled = numba.njit(fastmath={"contract"}, **_OPTIONS)
 
 
 def _widen(function: Any) -> None:
-    """Asks for the widest vectors: LLVM would leave half of a 512-bit register unused."""
+    """Ask for the widest vectors: LLVM would leave half of a 512-bit register unused."""
     set.add(function.attributes, '"prefer-vector-width"="512"')
 
 
 @intrinsic
 def wide(typing: Any) -> Any:
-    """Asks for the widest vectors in the calling function."""
+    """Ask for the widest vectors in the calling function."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _widen(builder.function)
@@ -42,9 +42,9 @@ def wide(typing: Any) -> Any:
 
 @intrinsic
 def apart(typing: Any) -> Any:
-    """Promises that the arrays which the calling function was given do not overlap; and asks for the widest vectors.
+    """Promise that the array arguments of the calling function do not overlap, and ask for the widest vectors.
 
-    Without the promise each loop begins by comparing addresses, which costs more than a loop over 64 lanes.
+    Without the promise each loop starts by comparing addresses, which costs more than a loop over 64 lanes.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -59,7 +59,7 @@ def apart(typing: Any) -> Any:
 
 @intrinsic
 def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
-    """A * b + c in float32, rounded once."""
+    """Return a * b + c in float32, rounded once."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
@@ -69,7 +69,7 @@ def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def array_at(typing: Any, table: Any, row: Any, dtype: Any, ndim: Any) -> Any:
-    """The array of which `table[row]` holds address and shape.
+    """Return the array whose address and shape are in `table[row]`.
 
     A kernel has some forty arrays; as arguments they would take longer to compile than its loops.
     """

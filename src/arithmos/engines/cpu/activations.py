@@ -1,4 +1,4 @@
-"""What comes after an aggregation: bias, activation, and the gate between two leaves. Arrays are `[o, lanes]`."""
+"""Bias, activation, and the gate between two leaves, after an aggregation. Arrays are `[o, lanes]`."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def add_bias_gradient(dz, d_bias):
 
 @compiled
 def relu(z, highest):
-    """Values within [0, highest], in place; NaN stays."""
+    """Clip values to [0, highest], in place; NaN stays."""
     for o in range(z.shape[0]):
         for b in range(LANES):
             v = z[o, b]
@@ -39,7 +39,7 @@ def relu(z, highest):
 
 @compiled
 def relu_gradient(z, highest, dz, da):
-    """The gradient passes between the bounds, not on them."""
+    """Pass the gradient between the bounds, not on them."""
     apart()
     for o in range(z.shape[0]):
         for b in range(LANES):
@@ -70,7 +70,7 @@ def mix_gradient(add, mul, gate, dz, d_add, d_mul, d_gate):
 
 @compiled
 def sum_gate(gate, share):
-    """The sum of the gate over the lanes that count."""
+    """Return the sum of the gate over the lanes that count."""
     total = ZERO
     for o in range(gate.shape[0]):
         for b in range(LANES):

@@ -1,4 +1,4 @@
-"""The aggregations: from effective weights and a block of inputs to outputs, and their gradients.
+"""Aggregations from effective weights and a block of inputs to outputs, and their gradients.
 
 The maths is in `arithmos.nn._parts`. w is flat, o rows of i; x `[i, lanes]`, z `[o, lanes]`; dw, dx and dz are their
 gradients. What is called `add_` adds to its last argument. `rows` `[i, lanes]` and `outs` `[o, lanes]` are scratch.
@@ -53,7 +53,7 @@ def weighted_sum(w, x, z):
 
 @compiled
 def add_weight_gradient(dz, x, parts):
-    """dw_oi += sum_b dz_ob x_ib, left in parts `[o i, width]` to be summed by `fold` once a batch."""
+    """dw_oi += sum_b dz_ob x_ib, left in parts `[o i, width]` to be summed by `fold` once per batch."""
     apart()
     n = parts.shape[0] // dz.shape[0]
     for o in range(dz.shape[0]):
@@ -85,7 +85,7 @@ def _add_pair(a, n, b):
 
 @compiled
 def fold(parts, halves, dw):
-    """Adds the sums of the rows of parts to dw; halves `[8 o i]` is scratch, and so are the parts afterwards."""
+    """Add the sums of the rows of parts to dw; halves `[8 o i]` is scratch, and so are the parts afterwards."""
     flat, n = parts.reshape(parts.size), dw.size
     _pair(flat, 8 * n, halves)
     _pair(halves, 4 * n, flat)
@@ -124,7 +124,7 @@ def log_inputs(x, rows):
 
 @compiled
 def exp_outputs(z):
-    """The exponential of every output, in place."""
+    """Take the exponential of every output, in place."""
     for o in range(z.shape[0]):
         for b in range(LANES):
             z[o, b] = maths.exp(z[o, b])
@@ -132,7 +132,7 @@ def exp_outputs(z):
 
 @compiled
 def exp_gradient(z, dz, outs):
-    """From the gradient of exp(s) to that of s."""
+    """Turn the gradient of exp(s) into that of s."""
     apart()
     for o in range(outs.shape[0]):
         for b in range(LANES):
@@ -141,7 +141,7 @@ def exp_gradient(z, dz, outs):
 
 @compiled
 def add_log_gradient(x, rows, dx):
-    """From the gradient of log(|x| + epsilon) to that of x."""
+    """Turn the gradient of log(|x| + epsilon) into that of x."""
     apart()
     for i in range(rows.shape[0]):
         for b in range(LANES):
@@ -179,9 +179,9 @@ def _before(w, o, x, rows):
 
 @compiled
 def add_product_gradients(w, x, dz, rows, outs, dw, dx):
-    """The gradient of a factor is the product of those before it and those behind it, right with zeros among them.
+    """Compute the gradient of each factor as the product of those before and after it, correct with zeros too.
 
-    dx has no rows if nobody asks for it.
+    dx has no rows if it is not needed.
     """
     apart()
     n = rows.shape[0]

@@ -1,4 +1,4 @@
-"""Blocks of observations: inputs from a random stream and their targets, or rows of data at hand."""
+"""Blocks of observations: random inputs with their targets, or rows of data."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from ._compile import LANES, apart, compiled
 
 MUL, DIV, ADD, SUB, ROOT, SQUARED = (list(OPERATIONS).index(o) for o in ("mul", "div", "add", "sub", "root", "squared"))
 UNIT, INTERVAL, TWO_PARTS, ROWS = range(4)
-"""Where inputs come from: U[1, 2), another interval, a range of two parts, or rows of data at hand."""
+"""Sources of inputs: U[1, 2), another interval, a range of two parts, or rows of data."""
 
 S32 = np.uint64(32)
 ONE_BITS, NONE = np.uint32(0x3F800000), np.uint32(0)
@@ -33,7 +33,7 @@ def _add_rows(x, sums):
 
 @compiled
 def _add_bits(x_bits, bits, sums):
-    """The same sums for numbers of U[1, 2), from their bits: half the work."""
+    """Return the same sums for numbers of U[1, 2), from their bits: half the work."""
     apart()
     n = x_bits.shape[0]
     rest = n % 4
@@ -91,7 +91,7 @@ def _finish(operation, total, t):
 
 @compiled
 def target(subsets, operation, mode, x, x_bits, bits, sums, t):
-    """The targets t `[1, lanes]` of inputs x of the arithmetic task; bits and sums are scratch."""
+    """Compute the targets t `[1, lanes]` of inputs x of the arithmetic task; bits and sums are scratch."""
     _add_subset(subsets[0], mode, x, x_bits, bits, sums[0])
     if operation != ROOT and operation != SQUARED:
         for k in range(1, subsets.shape[0]):
@@ -102,7 +102,7 @@ def target(subsets, operation, mode, x, x_bits, bits, sums, t):
 
 @compiled
 def pick_rows(half_words, inputs, targets, x, t):
-    """Rows of data at hand: the word of a lane says which."""
+    """Copy rows of data, chosen by the word of each lane."""
     for b in range(LANES):
         row = (np.uint64(half_words[0, b]) * np.uint64(inputs.shape[0])) >> S32
         for i in range(inputs.shape[1]):
@@ -113,11 +113,11 @@ def pick_rows(half_words, inputs, targets, x, t):
 
 @compiled
 def draw_inputs(step, mode, keys, table, half_word, third, low, width, x_words, words, half_words, x):
-    """Inputs x `[i, lanes]` of a block; of rows, only the words that choose them.
+    """Draw the inputs x `[i, lanes]` of a block; for rows, only the words that choose them.
 
     Args:
         step: the iteration.
-        mode: where inputs come from.
+        mode: source of the inputs.
         keys, table, half_word, third: see `philox.words`.
         low, width: of the one or two parts of the range.
         x_words: the memory of x.
@@ -134,7 +134,7 @@ def draw_inputs(step, mode, keys, table, half_word, third, low, width, x_words, 
 
 @compiled
 def copy_rows(rows, x):
-    """The inputs of a block at hand."""
+    """Copy the inputs of a block."""
     apart()
     for i in range(rows.shape[0]):
         for b in range(LANES):

@@ -1,6 +1,6 @@
-"""The fused loop: one compiled function trains one run, from any step to any other.
+"""Fused loop: one compiled function trains one run, from any step to any other.
 
-It is put together as text, one call a line: Numba compiles that in half the time of nested functions, and it can be
+It is assembled as text, one call per line: Numba compiles that in half the time of nested functions, and it can be
 read (`print(source(program))`).
 """
 
@@ -89,7 +89,7 @@ def strength_at(step, strength, start, end):
 
 @compiled
 def any_nan(p):
-    """A NaN among the parameters."""
+    """Return whether there is a NaN among the parameters."""
     broken = False
     for i in range(p.size):
         broken |= np.isnan(p[i])
@@ -101,7 +101,7 @@ def observe(
     step, validation, test, sparsity, gate, p, thresholds, place,
     records, best_step, best, best_parameters, last, solved_at, curve,
 ):  # fmt: skip
-    """Takes a record as `Judge.observe` does; `place` is where the curve keeps it, or -1."""
+    """Add a record as `Judge.observe` does; `place` is its index in the curve, or -1."""
     lowest = best[0]
     provisional = best_step[0] == 0 or np.isnan(lowest)
     if validation < lowest or (provisional and not np.isnan(validation)) or np.isnan(lowest):
@@ -245,7 +245,7 @@ class LoopKernel:
 
     @property
     def compiled(self) -> bool:
-        """It was called before, and calls need not wait."""
+        """Whether it is compiled, so that a call need not wait."""
         return bool(self.function.signatures)
 
     def table(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The weight maps: from parameters p to effective weights w, and from the gradient of w to that of p, g.
+"""Weight maps from parameters p to effective weights w, and from the gradient of w to that of p, g.
 
 The maths is in `arithmos.nn._parts`. All arrays are flat.
 """
@@ -13,7 +13,7 @@ ZERO, ONE, HALF = np.float32(0), np.float32(1), np.float32(0.5)
 
 @compiled
 def copy(a, b):
-    """The free map, its gradient, and whatever else is just copied."""
+    """Copy: the free map, its gradient, and other copies."""
     apart()
     for i in range(b.size):
         b[i] = a[i]
@@ -36,7 +36,7 @@ def clip(p, low, high, w):
 
 @compiled
 def clip_gradient(p, low, high, dw, g):
-    """The gradient passes within the range and on its boundary."""
+    """Pass the gradient within the range and on its bounds."""
     apart()
     for i in range(dw.size):
         g[i] = dw[i] if p[i] >= low and p[i] <= high else ZERO
@@ -44,7 +44,7 @@ def clip_gradient(p, low, high, dw, g):
 
 @compiled
 def project(p, low, high):
-    """Puts the parameters back into [low, high]."""
+    """Project the parameters into [low, high]."""
     for i in range(p.size):
         p[i] = low if p[i] < low else high if p[i] > high else p[i]
 
@@ -91,7 +91,7 @@ def _sign(x):
 
 @compiled
 def add_sparsity_gradient(p, signed, strength, g):
-    """The gradient of strength · mean min(|w|, |1 - |w||), or of min(|w|, |1 - w|) if not signed.
+    """Add the gradient of strength · mean min(|w|, |1 - |w||), or of min(|w|, |1 - w|) if not signed.
 
     As torch has it, the slope is 0 at 0, at ±1/2 and at ±1.
     """
@@ -108,7 +108,7 @@ def add_sparsity_gradient(p, signed, strength, g):
 
 @compiled
 def sparsity_error(w):
-    """The largest min(|w|, |1 - |w||)."""
+    """Return the largest min(|w|, |1 - |w||)."""
     largest = ZERO
     for i in range(w.size):
         magnitude = abs(w[i])

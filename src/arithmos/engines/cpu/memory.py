@@ -1,4 +1,4 @@
-"""The memory of a run: what its kernel is given, by name."""
+"""Memory of a run: the arguments of its kernel, by name."""
 
 import math
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ LINE = 64
 
 
 def aligned(shape: tuple[int, ...], dtype: DTypeLike, fill: float) -> NDArray[Any]:
-    """An array that begins on a cache line: a register's load across two lines takes twice as long."""
+    """Return an array that starts on a cache line: a register's load across two lines takes twice as long."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     memory = np.empty(size + LINE, np.uint8)
     start = -memory.ctypes.data % LINE
@@ -35,14 +35,14 @@ def aligned(shape: tuple[int, ...], dtype: DTypeLike, fill: float) -> NDArray[An
 
 
 def align(values: NDArray[Any]) -> NDArray[Any]:
-    """A copy that begins on a cache line."""
+    """Return a copy that starts on a cache line."""
     copy = aligned(values.shape, values.dtype, 0)
     copy[...] = values
     return copy
 
 
 def make_scratch(program: LoopProgram, task: Observations, p: Floats) -> Arrays:
-    """Memory that means nothing between two iterations, filled with NaN; and the parameters by name."""
+    """Return scratch memory, filled with NaN, and the parameters by name."""
     columns, draws = -(-task.input_size // 4) * 4, task.draws(0)
     x = aligned((columns, LANES), np.float32, np.nan)
     words = aligned((columns if isinstance(draws, Uniform) else 4, LANES // 2), np.uint64, 0)
@@ -69,7 +69,7 @@ def make_scratch(program: LoopProgram, task: Observations, p: Floats) -> Arrays:
 
 
 def make_setting(spec: Spec, seed: int, thresholds: Sequence[float], kept: NDArray[np.int64]) -> tuple[Setting, Arrays]:
-    """The numbers and arrays that stay the same for a run."""
+    """Return the numbers and arrays that stay the same for a run."""
     task, adam, schedule = spec.observations, spec.optimizer, spec.model.schedule
     draws = task.draws(seed)
     validation, test = task.validation(seed)[1], task.test(seed)[1]
@@ -107,7 +107,7 @@ def make_setting(spec: Spec, seed: int, thresholds: Sequence[float], kept: NDArr
 
 
 def _observations(task: Observations, seed: int) -> Arrays:
-    """Where the observations of the batch, the validation set and the test set come from."""
+    """Return the sources of the batch, the validation set and the test set."""
     draws = task.draws(seed)
     if isinstance(draws, Uniform):
         ranges = (draws.interpolation, draws.interpolation, draws.extrapolation)
@@ -153,6 +153,6 @@ def blocks(*sets: NDArray[np.float32]) -> Floats:
 
 @lru_cache(maxsize=1)
 def shared_tables() -> NDArray[np.uint64]:
-    """What the generator knows of the rows of the validation set and the test set, which all runs share."""
+    """Return the generator's tables for the validation and test rows, which all runs share."""
     key, streams = (0, reference.SHARED), (reference.VALIDATION, reference.TEST)
     return align(np.concatenate([philox.row_tables(key, stream, EVALUATION_SIZE) for stream in streams]))

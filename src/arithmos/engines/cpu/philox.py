@@ -30,7 +30,7 @@ def round_keys(key: tuple[int, int]) -> NDArray[np.uint64]:
 
 
 def row_tables(key: tuple[int, int], stream: int, size: int) -> NDArray[np.uint64]:
-    """What rounds one to three know of the rows alone, `[blocks, 3, lanes]`; rows beyond `size` repeat the last."""
+    """Return the part of rounds one to three that depends on rows alone, `[blocks, 3, lanes]`; padding repeats rows."""
     rows = np.minimum(np.arange(-(-size // LANES) * LANES), size - 1).astype(np.uint64)
     keys = round_keys(key)
     p0 = rows * M0

@@ -1,4 +1,4 @@
-"""A network of parts as a program: the calls of compiled functions, line by line, and the arrays they work on.
+"""Network of parts as a program: the calls of compiled functions, line by line, and their arrays.
 
 The lines depend on the parts alone, the arrays on the sizes too. So one kernel serves all sizes of a network.
 """
@@ -16,7 +16,7 @@ RELU_HIGHEST = {"relu": "inf", "relu6": "6.0"}
 
 @dataclass
 class LoopProgram:
-    """What a kernel does with a network.
+    """Steps of a kernel for a network.
 
     Args:
         weigh: before a batch: effective weights of the parameters, gradients of the weights set to 0.
@@ -45,17 +45,17 @@ class LoopProgram:
     functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     def call(self, function: Callable[..., Any], *arguments: str) -> str:
-        """The line that calls a function."""
+        """Return the line that calls a function."""
         self.functions[function.__name__] = function
         return f"{function.__name__}({', '.join(arguments)})"
 
     def array(self, name: str, *shape: int) -> str:
-        """A new array."""
+        """Add an array."""
         self.shapes[name] = shape
         return name
 
     def weight_gradient(self, name: str, dz: str, x: str, dw: str, size: int) -> None:
-        """Adds sums of dz x to the gradient of weights, in parts that are summed once a batch."""
+        """Add sums of dz x to the gradient of weights, in parts that are summed once per batch."""
         parts = self.array(f"{name}_parts", size, WIDTH)
         halves = self.array(f"{name}_halves", size * WIDTH // 2)
         self.weigh.append(self.call(aggregations.clear_parts, parts))
@@ -63,14 +63,14 @@ class LoopProgram:
         self.gradient.insert(0, self.call(aggregations.fold, parts, halves, dw))
 
     def parameter(self, name: str, size: int) -> tuple[str, str]:
-        """A new parameter and its gradient."""
+        """Add a parameter and its gradient."""
         self.parameters[f"p_{name}"] = size
         return f"p_{name}", f"g_{name}"
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a layer or a leaf stands: its sizes, and the names of the arrays it is given."""
+    """Position of a layer or leaf: its sizes, and the names of its arrays."""
 
     name: str
     i: int

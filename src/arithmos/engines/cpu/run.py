@@ -1,4 +1,4 @@
-"""A run on its way: what its kernel is called with, and how it is suspended and taken up again."""
+"""Run in progress: the arguments of its kernel, suspension and resumption."""
 
 import time
 from collections.abc import Callable
@@ -16,13 +16,13 @@ from .program import LoopProgram, write
 
 
 class RunState:
-    """A run of a spec, from its start or from where it was suspended.
+    """Run of a spec, from its start or from a checkpoint.
 
     Args:
-        spec: of a network whose layers have parts.
+        spec: spec of a network whose layers have parts.
         seed: its seed.
-        control: knows whether it was suspended, and how much of its curve is kept.
-        drawn: the parameters start at their initial values, and not at 0.
+        control: control of the caller, with the checkpoint and how much of the curve to keep.
+        drawn: whether the parameters start at their initial values, or at 0.
 
     Raises:
         Failed: a unit raised an error when it was built.
@@ -50,11 +50,11 @@ class RunState:
 
     @property
     def finished(self) -> bool:
-        """It has made its last update, or met NaN."""
+        """Whether it has made its last update or met NaN."""
         return self.step > self.spec.iterations or bool(self.judge.ended[0])
 
     def _arrays(self, fixed: Arrays) -> Arrays:
-        """All that the kernel reads and writes, by name."""
+        """Arrays that the kernel reads and writes, by name."""
         judge = self.judge
         rows = ("best", "best_parameters", "last", "solved_at", "curve")
         return {
@@ -70,18 +70,18 @@ class RunState:
         }
 
     def compile(self, say: Callable[[str], None]) -> None:
-        """Compiles the kernel, unless a run before has."""
+        """Compile the kernel, unless an earlier run has."""
         if not self.kernel.compiled:
             say(f"compiling the kernel of {self.spec.model.name}")
             self.kernel.function(self._table, self.setting, 0, 0)
 
     def advance(self, seconds: float) -> int:
-        """Trains for about so many seconds; returns the iterations made."""
+        """Train for about so many seconds, and return the iterations made."""
         end = self.step + max(1, int(seconds / self._seconds_a_step))
         return self.train(min(self.spec.iterations + 1, end))
 
     def train(self, end: int) -> int:
-        """Trains up to a step; returns the iterations made."""
+        """Train up to a step, and return the iterations made."""
         begin, started = self.step, time.perf_counter()
         self.step = self.kernel.function(self._table, self.setting, begin, end)
         took = time.perf_counter() - started
@@ -90,12 +90,12 @@ class RunState:
         return self.step - begin
 
     def result(self, engine: str) -> Run:
-        """The finished run."""
+        """Return the finished run."""
         self.judge.ended |= bool(np.isnan(self.parameters).any())
         return self.judge.runs(engine, self.parameters[None], self.elapsed_s)[0]
 
     def state(self) -> State:
-        """All that is needed to go on."""
+        """Return the checkpoint from which the run can be resumed."""
         arrays = {name: getattr(self, name) for name in ARRAYS}
         return state_of(self.step, self.elapsed_s, arrays, self.judge.state(0))
 
@@ -107,6 +107,6 @@ class RunState:
 
 
 def program_of(spec: Spec) -> LoopProgram:
-    """The program of the spec's network."""
+    """Return the program of the spec's network."""
     parts = [part for part in spec.parts if part is not None]
     return write(parts, spec.sizes)

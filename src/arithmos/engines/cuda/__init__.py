@@ -32,7 +32,7 @@ _POLL_S = 0.002
 
 @dataclass
 class _Waiting:
-    """A group that has not started; its kernel is being compiled and its thresholds simulated."""
+    """Group that has not started; its kernel is being compiled and its thresholds simulated."""
 
     plan: KernelPlan
     spec: Spec
@@ -46,7 +46,7 @@ class _Waiting:
 
 
 def refusal(spec: Spec, limits: Limits) -> str | None:
-    """Why a GPU with these limits cannot run a spec, in a line, or None if it can."""
+    """Return why a GPU with these limits cannot run a spec, on one line, or None if it can."""
     if why := unfit(spec):
         return why
     try:
@@ -57,10 +57,10 @@ def refusal(spec: Spec, limits: Limits) -> str | None:
 
 
 class CudaEngine:
-    """Trains runs on one NVIDIA GPU.
+    """Engine that trains runs on one NVIDIA GPU.
 
     Args:
-        device: the GPU, the first one unless told.
+        device: the GPU; by default the first one.
         fill: runs in flight, as a multiple of those that fit on the GPU at a time.
         chunk_s: seconds of a chunk of work.
 
@@ -76,11 +76,11 @@ class CudaEngine:
         self.fill, self.chunk_s = fill, chunk_s
 
     def refuses(self, spec: Spec) -> str | None:
-        """Why this engine cannot run the spec, in a line, or None if it can."""
+        """Return why this engine cannot run the spec, on one line, or None if it can."""
         return refusal(spec, self.device.limits)
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
-        """Finished runs, as they end."""
+        """Yield finished runs, as they end."""
         for job in jobs:
             if (why := self.refuses(job.spec)) is not None:
                 raise ValueError(f"the cuda engine cannot run this: {why}")
@@ -93,7 +93,7 @@ class CudaEngine:
 
 
 class _Schedule:
-    """The groups of a call, waiting and live."""
+    """Groups of a call, waiting and live."""
 
     def __init__(self, engine: CudaEngine, jobs: Sequence[Job], control: Control, pool: ThreadPoolExecutor) -> None:
         self.engine, self.device, self.control = engine, engine.device, control
@@ -118,7 +118,7 @@ class _Schedule:
         return self._codes[group.plan.source].done() and self._thresholds[group.spec.task].done()
 
     def run(self) -> Iterator[Run]:
-        """Keeps the GPU full until all is done or the caller stops it."""
+        """Keep the GPU full until everything is done or the caller stops it."""
         before = time.monotonic()
         if self._codes:
             self.control.say(f"{len(self._codes)} kernels: compiling those that are not in the cache")
@@ -156,7 +156,7 @@ class _Schedule:
         return filled >= self.engine.fill or len(self.live) >= _STREAMS
 
     def _start(self) -> bool:
-        """Starts the groups with most to do, as many as fill the GPU and have a kernel."""
+        """Start the groups with most to do, as many as fill the GPU and have a kernel."""
         started = False
         while not self._full():
             ready = next(filter(self._ready, self.waiting), None)

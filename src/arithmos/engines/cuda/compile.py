@@ -1,7 +1,7 @@
-"""Compiles kernels at run time with NVRTC, and keeps what was compiled on disk.
+"""Compile kernels at run time with NVRTC, and cache them on disk.
 
-An entry of the cache is named by all that decides it: sources, configuration, options, architecture, version of NVRTC.
-It carries its own digest, so a damaged one is compiled again.
+An entry of the cache is named by everything that determines it: sources, configuration, options, architecture, version
+of NVRTC. It carries its own digest, so a damaged one is compiled again.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ _IMPORTING = threading.Lock()
 
 
 def cubin(configuration: str, arch: str) -> bytes:
-    """Machine code of the kernel of a configuration, from the cache or from the compiler.
+    """Return the machine code of a configuration's kernel, from the cache or from the compiler.
 
     Args:
         configuration: constants of the kernel, ending in the inclusion of its source.

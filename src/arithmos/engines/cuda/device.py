@@ -1,4 +1,4 @@
-"""A GPU as this engine needs it: memory, streams, launches. The tests put a thread block of fibers in its place."""
+"""Interface to a GPU: memory, streams, launches. The tests replace it by a thread block of fibers."""
 
 import ctypes
 import os
@@ -18,58 +18,58 @@ Array = NDArray[Any]
 
 
 class Memory(Protocol):
-    """Memory of the device, free when nobody refers to it."""
+    """Memory of the device, freed when nothing refers to it."""
 
     address: int
 
     def download(self, array: Array, offset: int = 0) -> Array:
-        """Fills an array from `offset` bytes on, and returns it."""
+        """Fill an array from `offset` bytes on, and return it."""
 
 
 @dataclass(frozen=True)
 class LoadedKernel:
-    """A loaded kernel, and how many blocks of it fit on a multiprocessor."""
+    """Loaded kernel, and how many blocks of it fit on a multiprocessor."""
 
     function: Any
     resident: int
 
 
 class Stream(Protocol):
-    """Launches that follow one another, beside those of other streams."""
+    """Launches in sequence, concurrent with those of other streams."""
 
     def launch(
         self, function: Any, plan: KernelPlan, blocks: int, settings: Settings, slots: int, chunk: int
     ) -> Callable[[], bool]:
-        """Queues a kernel; the answer says, whenever asked, whether it is done."""
+        """Queue a kernel and return a function that tells whether it is done."""
 
     def wait(self) -> None:
-        """Returns when all that was queued is done."""
+        """Wait until everything queued is done."""
 
 
 class Device(Protocol):
-    """A place to run kernels."""
+    """Device that runs kernels."""
 
     name: str
     limits: Limits
 
     def compile(self, plan: KernelPlan) -> bytes:
-        """The plan's kernel as machine code; may be called from several threads."""
+        """Compile the plan's kernel to machine code; may be called from several threads."""
 
     def load(self, code: bytes, plan: KernelPlan) -> LoadedKernel:
-        """A kernel to launch."""
+        """Load a kernel for launching."""
 
     def stream(self) -> Stream:
-        """A new stream."""
+        """Return a new stream."""
 
     def upload(self, array: Array) -> Memory:
-        """Memory with a copy of the array."""
+        """Return memory with a copy of the array."""
 
 
 class Gpu:
-    """An NVIDIA GPU.
+    """NVIDIA GPU.
 
     Args:
-        ordinal: which of the machine's.
+        ordinal: number of the GPU on this machine.
 
     Raises:
         ImportError: if cuda-core or NVRTC is missing.
@@ -160,7 +160,7 @@ class GpuMemory:
 
 
 class GpuStream:
-    """A stream of a GPU."""
+    """Stream of a GPU."""
 
     def __init__(self, call: Callable[..., Any]) -> None:
         from cuda.bindings import driver

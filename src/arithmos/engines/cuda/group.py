@@ -24,12 +24,12 @@ class RunGroup:
     """Runs of one spec on a device.
 
     Args:
-        device: where.
-        plan: of the spec's kernel.
-        kernel: loaded on the device.
-        spec: what the runs have in common.
-        states: seeds, with the state to go on from or None to start.
-        control: says whether all records are kept.
+        device: device to train on.
+        plan: plan of the spec's kernel.
+        kernel: kernel loaded on the device.
+        spec: spec of the runs.
+        states: seeds, each with the state to resume from or None to start.
+        control: control of the caller, which decides whether all records are kept.
         shared: arrays on the device that groups share, by what they hold.
     """
 
@@ -90,7 +90,7 @@ class RunGroup:
 
     @property
     def blocks(self) -> int:
-        """Runs that have not ended."""
+        """Number of runs that have not ended."""
         return int((self.counts[:, Count.ENDED] == Ended.RUNNING).sum())
 
     @property
@@ -99,11 +99,11 @@ class RunGroup:
         return len(self._tokens)
 
     def chunk(self, seconds: float) -> int:
-        """Iterations that take about so long."""
+        """Return the iterations that take about this long."""
         return max(1, int(self._rate * seconds)) if self._rate else min(self.spec.evaluate_every, 1000)
 
     def launch(self, iterations: int) -> bool:
-        """Queues the next chunk of at most so many iterations; false if all that is left to do is queued."""
+        """Queue the next chunk of at most so many iterations; returns false if everything is queued."""
         live = np.flatnonzero((self.counts[:, Count.ENDED] == Ended.RUNNING) & (self._planned <= self.spec.iterations))
         if not len(live):
             return False
@@ -119,7 +119,7 @@ class RunGroup:
         return True
 
     def poll(self) -> int | None:
-        """Iterations done since the last time, if a chunk has ended; None if not."""
+        """Return the iterations done since the last call, if a chunk has ended; None otherwise."""
         if not self._tokens or not self._tokens[0][0]():
             return None
         _, chunk, launched, _ = self._tokens.popleft()
@@ -130,7 +130,7 @@ class RunGroup:
         return self._look()
 
     def wait(self) -> int:
-        """Waits until nothing is queued; iterations done since the last time."""
+        """Wait until nothing is queued, and return the iterations done since the last call."""
         self._stream.wait()
         self._tokens.clear()
         return self._look()
@@ -141,7 +141,7 @@ class RunGroup:
         return int(self.counts[:, Count.STEP].sum() - before)
 
     def finished(self, engine: str, control: Control) -> Iterator[Run]:
-        """Runs that have ended and were not told of yet."""
+        """Yield runs that have ended and were not reported yet."""
         for run in np.flatnonzero((self.counts[:, Count.ENDED] != Ended.RUNNING) & ~self._reported):
             self._reported[run] = True
             state = self._state(run)
@@ -150,7 +150,7 @@ class RunGroup:
             yield from judge.runs(engine, state["parameters"].astype(np.float32)[None], float(self.elapsed_s[run]))
 
     def suspended(self) -> Iterator[tuple[int, State]]:
-        """Seeds and states of the runs that have not ended. Nothing may be queued."""
+        """Return seeds and states of the runs that have not ended. Nothing may be queued."""
         for run in np.flatnonzero(self.counts[:, Count.ENDED] == Ended.RUNNING):
             yield self.seeds[run], self._state(run)
 
@@ -182,7 +182,7 @@ def _adam_steps(adam: Adam, iterations: int) -> int:
 
 
 def _adam(adam: Adam, iterations: int) -> Floats:
-    """Rate and scale of each step: `[step, 2]`."""
+    """Return the rate and scale of each step: `[step, 2]`."""
     t = np.arange(1, _adam_steps(adam, iterations) + 1, dtype=np.float64)
     table = np.stack([adam.lr / (1 - adam.beta1**t), 1 / np.sqrt(1 - adam.beta2**t)], axis=1)
     return table.astype(np.float32)

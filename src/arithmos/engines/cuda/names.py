@@ -1,4 +1,4 @@
-"""What the host shares with its kernels, written once: the constants of both, and the settings of a launch.
+"""Definitions that the host shares with its kernels: constants, and the settings of a launch.
 
 `declarations` is the C++ of it, which every kernel begins with.
 """
@@ -18,17 +18,17 @@ AGGREGATIONS: dict[type[Aggregation], str] = {Sum: "SUM", ExpLog: "EXP_LOG", Pro
 ACTIVATIONS = {"none": "IDENTITY", "relu": "RELU", "relu6": "RELU6"}
 SPARSITIES = {"none": "NO_SPARSITY", "signed": "SIGNED", "unsigned": "UNSIGNED"}
 RANGES = ("UNIT", "SHIFTED", "SCALED", "TWO_PARTS", "ROWS")
-"""How training inputs are made of random words."""
+"""Ways to make training inputs from random words."""
 
 
 class Count(IntEnum):
-    """Places in the counts of a run; `SOLVED` is the first of as many as there are thresholds."""
+    """Positions in the counts of a run; `SOLVED` is the first of as many as there are thresholds."""
 
     STEP, RECORDS, BEST_STEP, CURVE, ENDED, SOLVED = range(6)
 
 
 class Error(IntEnum):
-    """Places in the errors of a run, and how many there are."""
+    """Positions in the errors of a run, and their number."""
 
     BEST_VALIDATION, BEST_TEST, BEST_SPARSITY, BEST_GATE, END_VALIDATION, END_TEST, END_SPARSITY, ERRORS = range(8)
 
@@ -105,13 +105,13 @@ def _field(kind: str, name: str) -> tuple[str, Any]:
 
 
 class Settings(ctypes.Structure):
-    """What all runs of a launch share; in C++ too."""
+    """Settings that all runs of a launch share, with the same layout in C++."""
 
     _fields_ = [_field(kind, name) for kind, name, _ in FIELDS]
 
 
 def declarations() -> str:
-    """Return all of this as C++."""
+    """Return these definitions as C++."""
     enums: list[Iterable[str]] = [*(each.values() for each in (MAPS, AGGREGATIONS, ACTIVATIONS, SPARSITIES)), RANGES]
     enums += [[name.upper() for name in OPERATIONS], *(each.__members__ for each in (Count, Error, Ended))]
     return "\n".join(

@@ -1,4 +1,4 @@
-"""From a spec to the configuration of its kernel: sizes, parts, and where everything lies in shared memory."""
+"""Plan of a spec's kernel: sizes, parts, and the layout of shared memory."""
 
 import struct
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ from ...tasks.arithmetic import Range
 from .names import ACTIVATIONS, AGGREGATIONS, MAPS, SPARSITIES, declarations
 
 MAX_OWNED = 16
-"""So many moments of first-layer weights a thread keeps in registers, of each kind; more live in shared memory."""
+"""Moments of first-layer weights that a thread keeps in registers, of each kind; more are in shared memory."""
 
 BUSY = 384
-"""So many threads a multiprocessor wants at least, to work while others wait."""
+"""Smallest number of threads that keeps a multiprocessor busy while others wait."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a GPU has to offer a kernel."""
+    """Limits of a GPU for a kernel."""
 
     shared_per_block: int
     shared_per_multiprocessor: int
@@ -36,7 +36,7 @@ class KernelPlan:
 
     Args:
         source: the configuration as C++ constants; equal sources are equal kernels.
-        threads: threads a block.
+        threads: threads per block.
         shared_bytes: dynamic shared memory of a block.
         resident: blocks that fit on a multiprocessor by shared memory and threads.
         parameters: raw parameters of the network.
@@ -54,7 +54,7 @@ class KernelPlan:
 
 
 class _Places:
-    """Hands out consecutive places."""
+    """Allocator of consecutive positions."""
 
     def __init__(self) -> None:
         self.used = 0
@@ -66,13 +66,13 @@ class _Places:
 
 
 def make_plan(spec: Spec, limits: Limits, *, tile: int | None = None, split: int | None = None) -> KernelPlan:
-    """The plan of a spec for a GPU.
+    """Return the plan of a spec for a GPU.
 
     Args:
-        spec: what to train; all of its layers must have parts.
-        limits: what the GPU has to offer.
-        tile: observations in shared memory at a time; the most that fit by default.
-        split: threads an observation; by default as many as keep the multiprocessor busy.
+        spec: spec to train; all of its layers must have parts.
+        limits: limits of the GPU.
+        tile: observations in shared memory at a time; by default the most that fit.
+        split: threads per observation; by default as many as keep the multiprocessor busy.
 
     Raises:
         ValueError: if the network does not fit into shared memory.
@@ -155,13 +155,13 @@ def _unroll(columns: int, split: int, sums: int) -> int:
 
 
 def subset_lengths(spec: Spec) -> list[int]:
-    """Inputs in each subset, the same for all seeds; rows of data have none."""
+    """Return the number of inputs in each subset, the same for all seeds; rows of data have none."""
     draws = spec.task.draws(0)
     return [stop - start for start, stop in draws.subsets] if isinstance(draws, Uniform) else [0]
 
 
 def range_kind(spec: Spec) -> str:
-    """How the training inputs are made of random words."""
+    """Return the way in which training inputs are made from random words."""
     draws = spec.task.draws(0)
     if not isinstance(draws, Uniform):
         return "ROWS"
