@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 Words = NDArray[np.uint32]
 
 ROUNDS = 7
-"""The fewest rounds that pass BigCrush."""
+"""Smallest number of rounds that passes BigCrush."""
 
 TRAIN, VALIDATION, TEST, ROWS, SPLIT, ORDER, NOISE = range(7)
 RUN, SHARED = 0x52554E00, 0x53455400
@@ -66,7 +66,7 @@ def mixed(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, *, rounds: int =
 
 
 def words(key: tuple[int, int], stream: int, step: int, rows: int, columns: int) -> Words:
-    """The random words of `rows x columns` places."""
+    """Return the random words of `rows x columns` positions."""
     counter = np.zeros((rows, -(-columns // 4), 4), np.uint32)
     counter[..., 0] = np.arange(rows)[:, None]
     counter[..., 1] = np.arange(counter.shape[1])

@@ -18,7 +18,7 @@ INTERRUPTED = 130
 
 
 class _WithExamples:
-    """A command whose epilog is a list of examples, one per line."""
+    """Command whose epilog is a list of examples, one per line."""
 
     epilog: str | None
 
@@ -29,11 +29,11 @@ class _WithExamples:
 
 
 class Verb(_WithExamples, click.Command):
-    """A command with examples."""
+    """Command with examples."""
 
 
 class Program(_WithExamples, click.Group):
-    """A group of verbs whose errors are one line: status 2 for wrong usage, 1 for a failure."""
+    """Group of verbs whose errors are one line: status 2 for wrong usage, 1 for a failure."""
 
     command_class = Verb
 

@@ -1,4 +1,4 @@
-"""The verb that runs experiments."""
+"""Verb that runs experiments."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -42,7 +42,7 @@ PACES = {
     "cpu": Pace(fixed=1.0, weight=0.03),  # on one core
     "torch": Pace(fixed=8.0, weight=0.2, shared=1500.0),
 }
-"""The default problem, an NMU on 100 inputs, has 202 weights."""
+"""Paces by engine; the default problem, an NMU on 100 inputs, has 202 weights."""
 
 
 class Clock:

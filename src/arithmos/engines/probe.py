@@ -41,7 +41,7 @@ Results = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """The result of a trial.
+    """Result of a trial.
 
     Args:
         refused: why the network cannot be run, on one line; empty if it can.
@@ -56,7 +56,7 @@ _found: dict[tuple[object, ...], ProbeResult] = {}
 
 
 def finding(spec: Spec, device: torch.device = CPU) -> ProbeResult:
-    """Try the network of a spec, once in a process. A network of our own units is not tried."""
+    """Try the network of a spec, once per process. A network of built-in units is not tried."""
     if not any(layer.own for layer in spec.model.layers):
         return ProbeResult()
     units = tuple((layer.name, layer.version, layer.options) for layer in spec.model.layers)
@@ -168,7 +168,7 @@ def _trained(spec: Spec) -> Callable[[Networks], Results]:
 
 
 def _stepped(cells: "CellStack") -> Results:
-    """A trial of cells: a training step on short sequences, and an evaluation."""
+    """Try cells: a training step on short sequences, and an evaluation."""
     x = torch.linspace(1, 9, len(cells.seeds) * 10, device=cells.device).view(-1, 5, 2)
     with cells.training(0):
         outputs, inputs = cells.run(x, x.new_full((5,), 0.2))

@@ -1,4 +1,4 @@
-"""The exact judge of runs: is the network of the best record, its weights rounded, the task's formula?"""
+"""Exact judge of runs: test whether the best record's network, with its weights rounded, is the task's formula."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -23,7 +23,7 @@ def mix(
 
 
 class SigmoidGate(UnitLayer):
-    """The gate matrix G; a module of its own, so that it comes last in the `parameters()` of the unit."""
+    """Gate matrix G; a module of its own, so that it comes last in the `parameters()` of the unit."""
 
     parts = Leaf(Free(), Sum(), GlorotUniform())
 

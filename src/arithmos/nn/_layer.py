@@ -53,7 +53,7 @@ def sparsity(weight: Float[Tensor, "o i"], *, signed: bool) -> Float[Tensor, ""]
 
 
 class UnitLayer(nn.Module):
-    """The base of the layers in this package: `out_features` values from `in_features`, for any leading axes.
+    """Base of the layers in this package: `out_features` values from `in_features`, for any leading axes.
 
     Nothing in the package requires this class. Your own layer may be any `torch.nn.Module`; the methods below are those
     that `arithmos.constrain`, `arithmos.sparsity_loss` and others look for.

@@ -62,11 +62,11 @@ class Catalogue(Mapping[str, T], Generic[T]):
         return f"Catalogue({self.kind}: {', '.join(self._records)})"
 
     def match(self, pattern: str) -> list[T]:
-        """The records whose name fits a wildcard pattern, in order."""
+        """Return the records whose names match a wildcard pattern, in order."""
         return [record for name, record in self._records.items() if fnmatch.fnmatchcase(name, pattern)]
 
     def add(self, *records: T) -> "Catalogue[T]":
-        """A new catalogue with these records at its end; this one stays as it is."""
+        """Return a new catalogue with these records at its end."""
         return Catalogue(self.kind, *self._records.values(), *records)
 
 
@@ -95,5 +95,5 @@ class Unit:
     former: str = ""
 
     def build(self, in_features: int, out_features: int, **options: Any) -> nn.Module:
-        """A layer of this unit."""
+        """Build a layer of this unit."""
         return self.module(in_features, out_features, **{**self.options, **options})

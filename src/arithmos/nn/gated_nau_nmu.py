@@ -26,7 +26,7 @@ def gated_nau_nmu(
 
 
 class GatedNAUNMU(UnitLayer):
-    """A learned choice, per output, between a NAU and an NMU.
+    """Learned choice, per output, between a NAU and an NMU.
 
     Args:
         in_features: size of the last axis of the input.

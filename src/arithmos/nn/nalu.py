@@ -41,7 +41,7 @@ def nalu(
 
 
 class NALU(UnitLayer):
-    """A learned choice, per output, between a sum and a product of inputs.
+    """Learned choice, per output, between a sum and a product of inputs.
 
     Args:
         in_features: size of the last axis of the input.

@@ -105,7 +105,7 @@ class Store:
             self._states.drop(self._finished())
 
     def writer(self, *, flush_s: float = 5.0, flush_runs: int = 1000, judge: Judge = list) -> Writer:
-        """A buffer for runs that come one by one; see `Writer`."""
+        """Return a buffer for runs that come one by one; see `Writer`."""
         return Writer(self, flush_s=flush_s, flush_runs=flush_runs, judge=judge)
 
     def missing(self, spec: Spec, seeds: Iterable[int], engine: str | None = None) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ._store import Store
 
 Judge = Callable[[Sequence[Run]], Iterable[Run]]
-"""Returns runs with their verdicts."""
+"""Function that returns runs with their verdicts."""
 
 
 class Writer:

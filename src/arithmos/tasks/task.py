@@ -78,7 +78,7 @@ class Task(Protocol):
     kind: str
     """Name in the plain form."""
     version: int
-    """Changes when the same task and seed give other numbers."""
+    """Version, which changes when the same task and seed give other numbers."""
     sequential: bool = False
     """Whether a cell learns sequences of images, instead of a network single observations."""
     operation: str = ""
@@ -187,7 +187,7 @@ class Task(Protocol):
 
 
 class Observations(Task, Protocol):
-    """A task of single observations, inputs and targets."""
+    """Task of single observations, inputs and targets."""
 
     def batch(self, seed: int, step: int, size: int) -> tuple[Floats, Floats]:
         """Return inputs and targets of one training iteration."""

@@ -24,7 +24,7 @@ HALF = LANES // 2
 
 
 class Setting(NamedTuple):
-    """The numbers of a run; its arrays are in a table of addresses."""
+    """Numbers of a run; its arrays are in a table of addresses."""
 
     evaluate_every: int
     batch: np.float32  # observations · outputs
@@ -44,7 +44,7 @@ class Setting(NamedTuple):
 
 @compiled
 def error_gradient(y, t, share, dy):
-    """The gradient of the mean squared error; share is 0 in lanes beyond the batch."""
+    """Compute the gradient of the mean squared error; share is 0 in lanes beyond the batch."""
     apart()
     for o in range(y.shape[0]):
         for b in range(LANES):
@@ -53,7 +53,7 @@ def error_gradient(y, t, share, dy):
 
 @compiled
 def squared_error(y, t, rows):
-    """The sum of squared errors over the lanes of the first rows, in float64."""
+    """Return the sum of squared errors over the lanes of the first rows, in float64."""
     total = 0.0
     for o in range(y.shape[0]):
         for b in range(LANES):
@@ -83,7 +83,7 @@ def adam(step_size, correction, beta1, beta2, eps, g, p, m, v):
 
 @compiled
 def strength_at(step, strength, start, end):
-    """The schedule of the sparsity regularizer."""
+    """Return the strength of the sparsity regularizer at a step."""
     return strength if step >= end else strength * max(0.0, (step - start) / (end - start))
 
 
@@ -207,7 +207,7 @@ def array_types(program: LoopProgram) -> dict[str, tuple[str, int]]:
 
 
 def source(program: LoopProgram) -> str:
-    """The text of a kernel."""
+    """Return the source of a kernel."""
     arrays = [
         f"{name} = array_at(table, {row}, {dtype}, {ndim})"
         for row, (name, (dtype, ndim)) in enumerate(array_types(program).items())
@@ -234,7 +234,7 @@ def source(program: LoopProgram) -> str:
 
 @dataclass(frozen=True)
 class LoopKernel:
-    """A compiled loop, and the names of the arrays in its table.
+    """Compiled loop, with the names of the arrays in its table.
 
     It is called as `function(table, setting, begin, end)`, trains from step `begin` up to step `end`, and returns the
     step it came to, which is less than `end` if it met NaN.
@@ -275,7 +275,7 @@ _NAMES = {
 
 
 def make_kernel(program: LoopProgram) -> LoopKernel:
-    """The kernel of a program; the same one for all programs with the same lines."""
+    """Return the kernel of a program, the same for all programs with the same lines."""
     text = source(program)
     if text not in _KERNELS:
         file = f"<arithmos kernel {len(_KERNELS)}>"

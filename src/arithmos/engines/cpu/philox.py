@@ -24,7 +24,7 @@ ONE = np.float32(1)
 
 
 def round_keys(key: tuple[int, int]) -> NDArray[np.uint64]:
-    """The two key words of each round, `[2, rounds]`."""
+    """Return the two key words of each round, `[2, rounds]`."""
     first = np.array(key, np.uint64)[:, None]
     return (first + np.outer(philox.INCREMENTS, range(philox.ROUNDS)).astype(np.uint64)) & LOW
 
@@ -40,7 +40,7 @@ def row_tables(key: tuple[int, int], stream: int, size: int) -> NDArray[np.uint6
 
 
 def lane_rows(size: int) -> NDArray[np.int64]:
-    """The row of each lane, `[blocks, lanes]`; those at `size` and beyond are padding."""
+    """Return the row of each lane, `[blocks, lanes]`; those at `size` and beyond are padding."""
     blocks = -(-size // LANES)
     return np.arange(blocks * LANES).reshape(blocks, 2, HALF).swapaxes(1, 2).reshape(blocks, LANES)
 
@@ -73,7 +73,7 @@ def draw(seeds, stream, step, out):
 
 @compiled
 def begin_step(table, keys, step, third):
-    """The first product of round three for every row of a block, which all columns share, and its upper half.
+    """Compute the first product of round three for every row of a block, which all columns share, and its upper half.
 
     third is `[2, lanes]`.
     """

@@ -82,7 +82,7 @@ class Site:
 
 
 def write(parts: Sequence[Parts], sizes: Sequence[int]) -> LoopProgram:
-    """The program of a network.
+    """Return the program of a network.
 
     Args:
         parts: of its layers, from input to output.

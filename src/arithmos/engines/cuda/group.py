@@ -191,7 +191,7 @@ def _adam(adam: Adam, iterations: int) -> Floats:
 def _data(
     device: Device, spec: Spec, seeds: tuple[int, ...], shared: Callable[[object, Callable[[], NDArray[Any]]], Memory]
 ) -> dict[str, Memory]:
-    """The fixed sets, and which targets of them are a run's; a user's rows."""
+    """Return the fixed sets, with the index of each run's targets, or a user's rows."""
     task = spec.observations
     own = [task.draws(seed) for seed in seeds]
     if isinstance(table := own[0], Table):

@@ -32,7 +32,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """A kernel's configuration, and what the host must know of it.
+    """Configuration of a kernel, with what the host must know about it.
 
     Args:
         source: the configuration as C++ constants; equal sources are equal kernels.
@@ -186,7 +186,7 @@ def _choose(values: list[int]) -> str:
 
 
 class _Layers:
-    """The layers as C++ structs, and the places of their parameters, effective weights, deltas and gradient terms."""
+    """Layers as C++ structs, with the offsets of their parameters, effective weights, deltas and gradient terms."""
 
     def __init__(self, spec: Spec) -> None:
         parameters, weights, gates, terms, deltas = (_Places() for _ in range(5))

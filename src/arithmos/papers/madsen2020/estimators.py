@@ -130,7 +130,7 @@ CRITERIA: Mapping[str, Criterion] = {
         "published ones are not, so compare them with criterion released.",
     ),
 }
-"""The thresholds, and the estimators that go with them."""
+"""Named thresholds, with the estimators that go with them."""
 
 
 def _with_fault(measure: str, compare: Comparison) -> Comparison:
