@@ -23,7 +23,7 @@ from arithmos.papers.files import load, to_toml
 from arithmos.spec import MODELS, Spec
 from arithmos.spec.stored import describe, networks
 from arithmos.store import Store
-from arithmos.tasks import Arithmetic, Observations, Uniform
+from arithmos.tasks import Arithmetic, Observations, UniformDraws
 
 SOURCE = Path(__file__).parents[2] / "src" / "arithmos"
 OURS = {"Arithmetic", "DigitSequences", "Rows"}
@@ -140,7 +140,7 @@ class Halves(Observations):
     def words(plain: Mapping[str, Any]) -> str:
         return f"halves of {plain['halves']}"
 
-    def draws(self, seed: int) -> Uniform | None:
+    def draws(self, seed: int) -> UniformDraws | None:
         return self._same.draws(seed)
 
     def formula(self, seed: int) -> str:

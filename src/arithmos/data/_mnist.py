@@ -64,7 +64,7 @@ FILES = {
 
 NAMES = [file.name for file in FILES.values()]
 
-Watch = Callable[[str, int, int], None]
+DownloadWatch = Callable[[str, int, int], None]
 """Callback that receives a file's name, the bytes downloaded so far and its size."""
 
 
@@ -96,7 +96,7 @@ def mnist(root: str | os.PathLike[str] | None = None, *, verify: bool = True) ->
     )
 
 
-def fetch_mnist(root: str | os.PathLike[str] | None = None, *, watch: Watch | None = None) -> Path:
+def fetch_mnist(root: str | os.PathLike[str] | None = None, *, watch: DownloadWatch | None = None) -> Path:
     """Download the missing files of MNIST and return their folder.
 
     Args:
@@ -121,7 +121,7 @@ def _found(folder: Path) -> dict[str, Path]:
     return {name: path for name, path in paths if path.is_file()}
 
 
-def _download(file: File, folder: Path, watch: Watch) -> None:
+def _download(file: File, folder: Path, watch: DownloadWatch) -> None:
     name = f"{file.name}.gz"
     try:
         import pooch

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .. import philox
 from ..spec import Spec
-from ..tasks import Table, Uniform
+from ..tasks import TableDraws, UniformDraws
 
 Pair = tuple[Tensor, Tensor]
 
@@ -38,8 +38,8 @@ class Batches:
         self.test = self._fixed([self.task.test(seed) for seed in seeds])
         own = [self.task.draws(seed) for seed in seeds]
         draws = self._draws = own[0]
-        if isinstance(draws, Uniform):
-            subsets = np.array([one.subsets for one in own if isinstance(one, Uniform)])  # [s, subset, 2]
+        if isinstance(draws, UniformDraws):
+            subsets = np.array([one.subsets for one in own if isinstance(one, UniformDraws)])  # [s, subset, 2]
             place = np.arange(draws.input_size)[:, None]
             inside = (subsets[:, None, :, 0] <= place) & (place < subsets[:, None, :, 1])
             self.members = torch.from_numpy(inside.astype(np.float64)).to(device)  # [s, i, subset]
@@ -48,7 +48,7 @@ class Batches:
                 dtype=torch.float32,
                 device=device,
             ).double()
-        elif isinstance(draws, Table):
+        elif isinstance(draws, TableDraws):
             self._training = self._pair(draws.inputs, draws.targets)
 
     def _pair(self, *arrays: np.ndarray) -> Pair:
@@ -64,7 +64,7 @@ class Batches:
         if draws is None:
             pairs = [self.task.batch(seed, step, rows) for seed in self.seeds.tolist()]
             return self._pair(*map(np.stack, zip(*pairs, strict=True)))
-        if isinstance(draws, Table):
+        if isinstance(draws, TableDraws):
             word = self._words(self.seeds, philox.ROWS, step, rows, 1)[..., 0]
             chosen = (word * len(self._training[0])) >> 32
             return self._training[0][chosen], self._training[1][chosen]

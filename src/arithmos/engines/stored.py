@@ -6,7 +6,7 @@ from math import prod
 
 from ..spec import Layer, Spec
 from ..spec.stored import networks
-from ..tasks import Task, Uniform
+from ..tasks import Task, UniformDraws
 from .contract import layout
 
 
@@ -25,10 +25,10 @@ class Described:
     task: Task | None
 
     @property
-    def draws(self) -> Uniform | None:
+    def draws(self) -> UniformDraws | None:
         """The inputs of the task if it is an operation on uniform ones: the exact judge knows no others."""
         draws = None if self.task is None else self.task.draws(0)
-        return draws if isinstance(draws, Uniform) else None
+        return draws if isinstance(draws, UniformDraws) else None
 
     @property
     def arrays(self) -> list[tuple[str, tuple[int, ...]]]:

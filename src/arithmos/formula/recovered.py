@@ -13,7 +13,7 @@ from torch import nn
 
 from .. import philox
 from ..spec import Layer
-from ..tasks import Task, Uniform, is_task
+from ..tasks import Task, UniformDraws, is_task
 from .exact import Exact, choices, points, root, same, values
 from .network import Array, Branch, Stage, of_module, of_weights, snapped
 from .numeric import forward
@@ -148,14 +148,14 @@ def _targets(
     ]
 
 
-def _uniform(task: Task, seed: int) -> Uniform:
+def _uniform(task: Task, seed: int) -> UniformDraws:
     draws = task.draws(seed)
-    if not isinstance(draws, Uniform):
+    if not isinstance(draws, UniformDraws):
         raise ValueError(f"the target must be an operation on uniform inputs, got the task {task.kind!r}")
     return draws
 
 
-def _task_targets(draws: Uniform, at: NDArray[np.int64]) -> list[Exact]:
+def _task_targets(draws: UniformDraws, at: NDArray[np.int64]) -> list[Exact]:
     """Return the targets of a run at some points; None where there is none."""
     sums = [at[:, start:stop].sum(axis=1).tolist() for start, stop in draws.subsets]
     return [_target(draws.operation, point) for point in zip(*sums, strict=True)]
@@ -172,13 +172,13 @@ def _target(operation: str, sums: Sequence[int]) -> Exact:
         return None
 
 
-def _bounds(draws: Uniform) -> tuple[list[float], list[float]]:
+def _bounds(draws: UniformDraws) -> tuple[list[float], list[float]]:
     parts = [*draws.interpolation, *draws.extrapolation]
     low, high = min(low for low, _ in parts), max(high for _, high in parts)
     return [low] * draws.input_size, [high] * draws.input_size
 
 
-def sample_rows(draws: Uniform) -> Array:
+def sample_rows(draws: UniformDraws) -> Array:
     """Return the first rows of a task's validation set and test set."""
     sets = ((philox.VALIDATION, draws.interpolation), (philox.TEST, draws.extrapolation))
     rows = [

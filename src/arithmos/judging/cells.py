@@ -18,7 +18,7 @@ from .runs import criterion_of, of_one_engine, solved
 from .sequences import AtLength, Place, by_length
 
 Floats = NDArray[np.float64]
-Key = tuple[str, int, Place, str]
+CellKey = tuple[str, int, Place, str]
 
 
 class Asked(Protocol):
@@ -131,7 +131,7 @@ class Cells:
     """
 
     criterion: str | None
-    found: Mapping[Key, Judged]
+    found: Mapping[CellKey, Judged]
 
     def of(self, experiment: Asked) -> Iterator[tuple[Spec, Place, Judged]]:
         """Yield the cells of an experiment in order: a spec, its position, and its runs."""
@@ -162,7 +162,7 @@ def judged(store: Store | Snapshot, experiments: Iterable[Asked], criterion: str
     Raises:
         ValueError: an experiment has no thresholds of that name.
     """
-    asked: dict[Key, Spec] = {}
+    asked: dict[CellKey, Spec] = {}
     for experiment in experiments:
         name = criterion_of(experiment, criterion)
         asked |= {(spec.id, experiment.seeds, at, name): spec for spec, at in experiment.places()}
@@ -181,9 +181,9 @@ def judged(store: Store | Snapshot, experiments: Iterable[Asked], criterion: str
     return Cells(criterion, found | _sequences(stored, {key: spec for key, spec in asked.items() if key not in single}))
 
 
-def _sequences(store: Snapshot, asked: Mapping[Key, Spec]) -> dict[Key, Judged]:
+def _sequences(store: Snapshot, asked: Mapping[CellKey, Spec]) -> dict[CellKey, Judged]:
     """Return the cells of runs on sequences."""
-    found: dict[Key, Judged] = {}
+    found: dict[CellKey, Judged] = {}
     for seeds, name in {(seeds, name) for _, seeds, _, name in asked}:
         cells = {key: spec for key, spec in asked.items() if (key[1], key[3]) == (seeds, name)}
         runs = by_length(store, {spec.id: spec for spec in cells.values()}.values(), seeds, name)

@@ -18,7 +18,7 @@ LEVEL = 0.05
 FEW, MOST = 0.10, 0.90
 """Bounds of success rates: at most 10 % of runs is failure, at least 90 % is success."""
 
-Key = tuple[str, str, Place]
+CaseKey = tuple[str, str, Place]
 """Experiment, model, and operation or position on the axis."""
 
 
@@ -50,7 +50,7 @@ class Cases:
         seeds: number of runs that a cell of each experiment must have.
     """
 
-    cells: Mapping[Key, Judged]
+    cells: Mapping[CaseKey, Judged]
     labels: Mapping[str, str]
     seeds: Mapping[str, int]
 
@@ -70,7 +70,7 @@ class Cases:
 
 def cases_of(cells: Cells, experiments: Iterable[Experiment]) -> Cases:
     """Return the cells that claims are about, from experiments whose runs are judged."""
-    found: dict[Key, Judged] = {}
+    found: dict[CaseKey, Judged] = {}
     labels: dict[str, str] = {}
     seeds: dict[str, int] = {}
     for experiment in experiments:

@@ -20,10 +20,10 @@ from .._files import TEMPORARY
 from .._platform import remove
 from . import _migrations, _part
 
-Key = tuple[str, int, str]
+RunKey = tuple[str, int, str]
 """Spec id, seed and engine: the identity of a run."""
 
-Row = tuple[Key, int]
+Row = tuple[RunKey, int]
 """Run with the time it was written, in microseconds."""
 
 Stamp = tuple[str, int, int]

@@ -12,14 +12,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ._duplicates import counted, own_rows, ranks
-from ._folder import RETRY_S, Folder, Key, Stamp
+from ._folder import RETRY_S, Folder, RunKey, Stamp
 from ._part import Damaged
 from ._schema import KEY, RUNS
 
 Tables = dict[str, pa.Table]
 """Columns by the name of their part."""
 
-Rows = dict[str, list[int]]
+RowNumbers = dict[str, list[int]]
 """Rows by the name of their part."""
 
 Places = NDArray[np.intp]
@@ -39,7 +39,7 @@ class Index:
         ids, engines: spec ids and engines, in ascending order.
     """
 
-    def __init__(self, tables: Tables, others: Callable[[Rows], Rows]) -> None:
+    def __init__(self, tables: Tables, others: Callable[[RowNumbers], RowNumbers]) -> None:
         self.parts, self._others = tuple(tables), others
         self._ends = np.cumsum([0, *map(len, tables.values())])
         table = concat([*tables.values()], RUNS).select(KEY)
@@ -51,11 +51,11 @@ class Index:
         self.rows, self.runs = len(table), int(self._first.sum())
 
     @cached_property
-    def copies(self) -> Rows:
+    def copies(self) -> RowNumbers:
         """Rows of runs that have several, by part."""
         several = ~self._first | ~np.append(self._first, True)[1:]
         part, row = self._where(np.sort(self._sorted[several]))
-        found: Rows = {}
+        found: RowNumbers = {}
         for number, place in zip(part.tolist(), row.tolist(), strict=True):
             found.setdefault(self.parts[number], []).append(place)
         return found
@@ -84,7 +84,7 @@ class Index:
         spec: Places = self._keys[0, self.order]
         return spec
 
-    def keys(self, places: Places) -> Iterator[Key]:
+    def keys(self, places: Places) -> Iterator[RunKey]:
         """Yield the runs of the rows that count at some positions."""
         spec, seed, engine = self._keys[:, self.order[places]]
         return zip(self.ids[spec], seed.tolist(), self.engines[engine], strict=True)
@@ -142,7 +142,7 @@ class Runs(Folder):
         """Return the index."""
         return self.read()[0]
 
-    def conflicts(self) -> tuple[Key, ...]:
+    def conflicts(self) -> tuple[RunKey, ...]:
         """Return the runs whose rows have different numbers."""
         while True:
             try:
@@ -153,7 +153,7 @@ class Runs(Folder):
             except FileNotFoundError:
                 time.sleep(RETRY_S)
 
-    def _not_counted(self, copies: Rows) -> Rows:
+    def _not_counted(self, copies: RowNumbers) -> RowNumbers:
         """Return the rows that do not count, of those of runs that have several."""
         ranked = [ranks(self.table(name).take(rows)).assign(part=name, row=rows) for name, rows in copies.items()]
         frame = pd.concat(ranked)
@@ -167,7 +167,7 @@ def _encoded(column: pa.ChunkedArray) -> tuple[NDArray[np.object_], NDArray[np.i
     return values, places[encoded.indices.to_numpy()]
 
 
-def keys(table: pa.Table) -> Iterator[Key]:
+def keys(table: pa.Table) -> Iterator[RunKey]:
     """Yield the runs of rows."""
     return zip(*(table[name].to_pylist() for name in KEY), strict=True)
 

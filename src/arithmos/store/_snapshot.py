@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from .._seeds import Seeds
 from ..spec import Spec
-from ._folder import RETRY_S, Key
+from ._folder import RETRY_S, RunKey
 from ._runs import Places, Runs, concat
 from ._schema import COLUMNS, CURVE, KEY, LIGHT, RUNS, frame_of
 
@@ -73,7 +73,7 @@ class Snapshot:
         self,
         *,
         specs: Iterable[Spec | str] | None = None,
-        runs: Iterable[Key] | None = None,
+        runs: Iterable[RunKey] | None = None,
         columns: Sequence[str] | None = None,
     ) -> pd.DataFrame:
         """Return runs as a table; see `Store.load`."""
@@ -99,7 +99,7 @@ class Snapshot:
         return frame.drop(columns=["seed", "engine"])
 
     def table(
-        self, columns: Sequence[str], specs: Iterable[Spec | str] | None = None, runs: Iterable[Key] | None = None
+        self, columns: Sequence[str], specs: Iterable[Spec | str] | None = None, runs: Iterable[RunKey] | None = None
     ) -> pa.Table:
         """Return columns of runs, one row per run, ordered by run, with the columns that identify it."""
         ids = None if specs is None else {spec if isinstance(spec, str) else spec.id for spec in specs}
@@ -121,7 +121,7 @@ class Snapshot:
                 time.sleep(RETRY_S)
                 self._take()
 
-    def _chosen(self, ids: set[str] | None, named: set[Key] | None) -> Places:
+    def _chosen(self, ids: set[str] | None, named: set[RunKey] | None) -> Places:
         index, places = self._index, np.arange(len(self))
         if named is not None:
             ids = {spec_id for spec_id, _, _ in named} if ids is None else ids

@@ -16,10 +16,10 @@ import pyarrow as pa
 from .. import __version__
 from ..engines.code import CODE
 from ..engines.contract import State
-from ._folder import Folder, Key, Row
+from ._folder import Folder, Row, RunKey
 from ._schema import STATES, now, state_of_row
 
-Latest = dict[Key, tuple[int, str, int]]
+Latest = dict[RunKey, tuple[int, str, int]]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -48,7 +48,7 @@ class States:
         if before:
             self.drop(lambda key: False)
 
-    def get(self, key: Key) -> State | None:
+    def get(self, key: RunKey) -> State | None:
         """Return the last state of a run, or None if it cannot be resumed."""
         found = self.latest().get(key)
         if found is None:
@@ -78,7 +78,7 @@ class States:
             self._part = name, self.folder.table(name)
         return self._part[1]
 
-    def drop(self, finished: Callable[[Key], bool]) -> None:
+    def drop(self, finished: Callable[[RunKey], bool]) -> None:
         """Remove the parts in which no state counts any more, because a later one has come or the run is finished.
 
         Of two copies of a state, neither is removed: a pack may have written one and be about to remove the other.
@@ -86,13 +86,13 @@ class States:
         parts = self.folder.rows()
         latest = _latest(parts)
 
-        def counts(key: Key, written: int) -> bool:
+        def counts(key: RunKey, written: int) -> bool:
             return written == latest[key][0] and not finished(key)
 
         with suppress(OSError):  # they may stay: they do not count
             self.folder.remove(name for name, rows in parts.items() if not any(counts(*row) for row in rows))
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: RunKey) -> None:
         """Remove all states of a run."""
         holding = [name for name, rows in self.folder.rows().items() if any(held == key for held, _ in rows)]
         for name in holding:
@@ -111,5 +111,5 @@ def _latest(parts: dict[str, list[Row]]) -> Latest:
     return found
 
 
-def _key(row: dict[str, Any]) -> Key:
+def _key(row: dict[str, Any]) -> RunKey:
     return row["spec_id"], row["seed"], row["engine"]

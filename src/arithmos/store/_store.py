@@ -12,14 +12,14 @@ import pyarrow as pa
 from ..engines.contract import Run, State
 from ..spec import Spec
 from ._duplicates import own_rows
-from ._folder import Key
+from ._folder import RunKey
 from ._pack import fewest, latest
 from ._part import try_to_write
 from ._runs import Runs, concat, keys
 from ._schema import CURVE, LIGHT, RUNS, STATES, now, row_of_state, table_of_runs
 from ._snapshot import Snapshot
 from ._states import States
-from ._writer import Judge, Writer
+from ._writer import RunJudge, Writer
 
 PACKED_BYTES = 16 * 2**20
 PACKED_FILES = 8
@@ -104,7 +104,7 @@ class Store:
         if suspended:
             self._states.drop(self._finished())
 
-    def writer(self, *, flush_s: float = 5.0, flush_runs: int = 1000, judge: Judge = list) -> Writer:
+    def writer(self, *, flush_s: float = 5.0, flush_runs: int = 1000, judge: RunJudge = list) -> Writer:
         """Return a buffer for runs that come one by one; see `Writer`."""
         return Writer(self, flush_s=flush_s, flush_runs=flush_runs, judge=judge)
 
@@ -118,7 +118,7 @@ class Store:
         self,
         *,
         specs: Iterable[Spec | str] | None = None,
-        runs: Iterable[Key] | None = None,
+        runs: Iterable[RunKey] | None = None,
         columns: Sequence[str] | None = None,
     ) -> pd.DataFrame:
         """Return the runs as a table, one row per run, ordered by spec, seed and engine.
@@ -229,7 +229,7 @@ class Store:
             folder.check()
         return self._set_aside()
 
-    def conflicts(self) -> tuple[Key, ...]:
+    def conflicts(self) -> tuple[RunKey, ...]:
         """Return the runs that have rows with different numbers, as (spec id, seed, engine)."""
         return self._runs.conflicts()
 
@@ -255,7 +255,7 @@ class Store:
         return index.rows - index.runs
 
     @property
-    def suspended(self) -> tuple[Key, ...]:
+    def suspended(self) -> tuple[RunKey, ...]:
         """Runs that can be resumed, as (spec id, seed, engine)."""
         finished = self._finished()
         return tuple(key for key in self._states.latest() if not finished(key))
@@ -277,6 +277,6 @@ class Store:
         """Return the stored seeds, by spec id and engine."""
         return self._runs.index().seeds
 
-    def _finished(self) -> Callable[[Key], bool]:
+    def _finished(self) -> Callable[[RunKey], bool]:
         index = self.seeds()
         return lambda key: key[1] in index.get((key[0], key[2]), ())

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from ..engines.contract import Run, State
 from ..spec import Spec
-from ._folder import Key
+from ._folder import RunKey
 
 if TYPE_CHECKING:
     from ._store import Store
 
-Judge = Callable[[Sequence[Run]], Iterable[Run]]
+RunJudge = Callable[[Sequence[Run]], Iterable[Run]]
 """Function that returns runs with their verdicts."""
 
 
@@ -40,14 +40,14 @@ class Writer:
         (0, 0)
     """
 
-    def __init__(self, store: "Store", *, flush_s: float = 5.0, flush_runs: int = 1000, judge: Judge = list) -> None:
+    def __init__(self, store: "Store", *, flush_s: float = 5.0, flush_runs: int = 1000, judge: RunJudge = list) -> None:
         self.store = store
         self.flush_s = flush_s
         self.flush_runs = flush_runs
         self._judge = judge
         self.stored = 0
         self._runs: list[Run] = []
-        self._states: dict[Key, tuple[Spec, int, str, State]] = {}
+        self._states: dict[RunKey, tuple[Spec, int, str, State]] = {}
         self._flushed = -float("inf")
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None

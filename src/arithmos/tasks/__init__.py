@@ -12,9 +12,9 @@ from .digits import DigitSequences as DigitSequences
 from .rows import Rows as Rows
 from .task import Observations as Observations
 from .task import ReferenceRule as ReferenceRule
-from .task import Table as Table
+from .task import TableDraws as TableDraws
 from .task import Task as Task
-from .task import Uniform as Uniform
+from .task import UniformDraws as UniformDraws
 from .threshold import Threshold as Threshold
 from .threshold import threshold as threshold
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .. import _checks, philox
 from .._keys import NUMBER, PAIRS, TEXT, WHOLE, Key
 from .._keys import fields as keys
-from .task import Columns, Observations, Uniform, values
+from .task import Columns, Observations, UniformDraws, values
 from .task import Operation as Operation
 from .task import Range as Range
 from .task import Subset as Subset
@@ -220,10 +220,10 @@ class Arithmetic(Observations):
         starts = (offset + j * stride for j in range(self.subset_count))
         return tuple((start, start + self.subset_length) for start in starts)
 
-    def draws(self, seed: int) -> Uniform:
+    def draws(self, seed: int) -> UniformDraws:
         """Return the description of a run's batches."""
         ranges = self.interpolation, self.extrapolation
-        return Uniform(self.operation, self.input_size, self.subsets(seed), *ranges)
+        return UniformDraws(self.operation, self.input_size, self.subsets(seed), *ranges)
 
     def memory(self, batch_size: int, records: int) -> dict[str, int]:
         """Return the bytes for simulating a threshold; the validation and test sets are smaller."""

@@ -18,7 +18,7 @@ from .. import _checks, philox
 from .._keys import NUMBER, PATH, REQUIRED, WHOLE, Key, at
 from .read import EXACT as EXACT
 from .read import read_numbers
-from .task import Columns, Observations, Table, values
+from .task import Columns, Observations, TableDraws, values
 
 _PLAIN = ("digest", "input_size", "output_size", "validation_share", "test_share", "threshold")
 
@@ -199,9 +199,9 @@ class Rows(Observations):
         """Return the test rows, the same for every seed."""
         return self._test
 
-    def draws(self, seed: int) -> Table:
+    def draws(self, seed: int) -> TableDraws:
         """Return the rows from which batches are drawn."""
-        return Table(*self._training)
+        return TableDraws(*self._training)
 
     def indices(self, seed: int, step: int, size: int) -> NDArray[np.int64]:
         """Return the indices of the training rows in the batch of one iteration: floor(word · rows / 2³²)."""

@@ -1,7 +1,7 @@
 """Protocol of tasks: everything that the rest of the package asks of one.
 
-A task is one class in one file, listed in `KINDS`. Its batches are described as data: engines can draw from `Uniform`
-and `Table`, and the torch engine also takes the batches of any other task from its `batch`.
+A task is one class in one file, listed in `KINDS`. Its batches are described as data: engines can draw from
+`UniformDraws` and `TableDraws`, and the torch engine also takes the batches of any other task from its `batch`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ Columns = Mapping[str, tuple[type, str]]
 
 
 @dataclass(frozen=True)
-class Uniform:
+class UniformDraws:
     """New uniform inputs at each iteration; the target is an operation on sums over subsets of them.
 
     Args:
@@ -43,7 +43,7 @@ class Uniform:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TableDraws:
     """Rows of data, drawn with replacement; the same for every seed.
 
     Args:
@@ -169,7 +169,7 @@ class Task(Protocol):
     def words(plain: Mapping[str, Any]) -> str:
         """Describe the task in a few words."""
 
-    def draws(self, seed: int) -> Uniform | Table | None:
+    def draws(self, seed: int) -> UniformDraws | TableDraws | None:
         """Return how batches of a run are drawn; None if only `batch` says so."""
         return None
 

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ... import philox as reference
 from ...spec import Spec
-from ...tasks import OPERATIONS, Observations, Uniform
+from ...tasks import OPERATIONS, Observations, UniformDraws
 from ...tasks.arithmetic import EVALUATION_SIZE, Range
 from ..contract import Floats
 from . import batch, philox
@@ -45,7 +45,7 @@ def make_scratch(program: LoopProgram, task: Observations, p: Floats) -> Arrays:
     """Return scratch memory, filled with NaN, and the parameters by name."""
     columns, draws = -(-task.input_size // 4) * 4, task.draws(0)
     x = aligned((columns, LANES), np.float32, np.nan)
-    words = aligned((columns if isinstance(draws, Uniform) else 4, LANES // 2), np.uint64, 0)
+    words = aligned((columns if isinstance(draws, UniformDraws) else 4, LANES // 2), np.uint64, 0)
     g = aligned(p.shape, np.float32, 0)
     arrays: Arrays = {
         "x": x,
@@ -77,7 +77,7 @@ def make_setting(spec: Spec, seed: int, thresholds: Sequence[float], kept: NDArr
         evaluate_every=spec.evaluate_every,
         batch=np.float32(spec.batch_size * task.output_size),
         half_word=np.uint64(32),
-        operation=list(OPERATIONS).index(draws.operation) if isinstance(draws, Uniform) else 0,
+        operation=list(OPERATIONS).index(draws.operation) if isinstance(draws, UniformDraws) else 0,
         validation_blocks=-(-len(validation) // LANES),
         validation_size=len(validation),
         test_size=len(test),
@@ -93,7 +93,7 @@ def make_setting(spec: Spec, seed: int, thresholds: Sequence[float], kept: NDArr
     places[kept] = np.arange(len(kept))
     inside = philox.lane_rows(spec.batch_size) < spec.batch_size
     key, shared_key = (seed, reference.RUN), (0, reference.SHARED)
-    stream = reference.TRAIN if isinstance(draws, Uniform) else reference.ROWS
+    stream = reference.TRAIN if isinstance(draws, UniformDraws) else reference.ROWS
     arrays: Arrays = {
         "keys": philox.round_keys(key),
         "tables": align(philox.row_tables(key, stream, spec.batch_size)),
@@ -109,7 +109,7 @@ def make_setting(spec: Spec, seed: int, thresholds: Sequence[float], kept: NDArr
 def _observations(task: Observations, seed: int) -> Arrays:
     """Return the sources of the batch, the validation set and the test set."""
     draws = task.draws(seed)
-    if isinstance(draws, Uniform):
+    if isinstance(draws, UniformDraws):
         ranges = (draws.interpolation, draws.interpolation, draws.extrapolation)
         lows, highs = np.array([np.resize(np.array(range_, np.float32), (2, 2)).T for range_ in ranges]).swapaxes(0, 1)
         nothing = np.empty((0, 1), np.float32)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...spec import Adam, Spec
-from ...tasks import OPERATIONS, Observations, Table, Uniform
+from ...tasks import OPERATIONS, Observations, TableDraws, UniformDraws
 from ..contract import NEVER, Control, Floats, Run, State, curve_records
 from ..judge import Judge
 from ..states import ARRAYS, initial, judged, state_of
@@ -194,7 +194,7 @@ def _data(
     """Return the fixed sets, with the index of each run's targets, or a user's rows."""
     task = spec.observations
     own = [task.draws(seed) for seed in seeds]
-    if isinstance(table := own[0], Table):
+    if isinstance(table := own[0], TableDraws):
         memory = {
             "rows": shared((task, "rows"), lambda: _padded(table.inputs)),
             "rows_t": device.upload(table.targets),
@@ -205,7 +205,7 @@ def _data(
             memory[name] = device.upload(_columns(x))
             memory[f"{name}_t"] = device.upload(t)
         return memory
-    draws = [one for one in own if isinstance(one, Uniform)]
+    draws = [one for one in own if isinstance(one, UniformDraws)]
     subsets = [one.subsets for one in draws]
     kinds = {chosen: seed for chosen, seed in zip(subsets, seeds, strict=True)}
     number = {chosen: n for n, chosen in enumerate(kinds)}
@@ -270,7 +270,7 @@ def _settings(spec: Spec, addresses: dict[str, int], curve_length: int) -> Setti
 def _task_settings(spec: Spec) -> dict[str, Any]:
     task, draws = spec.observations, spec.task.draws(0)
     sizes = {f"{name}_rows": len(getattr(task, name)(0)[0]) for name in ("validation", "test")}
-    if not isinstance(draws, Uniform):
+    if not isinstance(draws, UniformDraws):
         return {**sizes, "row_count": 0 if draws is None else len(draws.inputs)}
     widths, lows = range_constants(draws.interpolation)
     if range_kind(spec) == "SHIFTED":

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...nn._parts import Clamp, ExpLog, Gate, Leaf, Parts, Product, TanhSigmoid
 from ...spec import Spec
-from ...tasks import Uniform
+from ...tasks import UniformDraws
 from ...tasks.arithmetic import Range
 from .names import ACTIVATIONS, AGGREGATIONS, MAPS, SPARSITIES, declarations
 
@@ -157,13 +157,13 @@ def _unroll(columns: int, split: int, sums: int) -> int:
 def subset_lengths(spec: Spec) -> list[int]:
     """Return the number of inputs in each subset, the same for all seeds; rows of data have none."""
     draws = spec.task.draws(0)
-    return [stop - start for start, stop in draws.subsets] if isinstance(draws, Uniform) else [0]
+    return [stop - start for start, stop in draws.subsets] if isinstance(draws, UniformDraws) else [0]
 
 
 def range_kind(spec: Spec) -> str:
     """Return the way in which training inputs are made from random words."""
     draws = spec.task.draws(0)
-    if not isinstance(draws, Uniform):
+    if not isinstance(draws, UniformDraws):
         return "ROWS"
     if len(draws.interpolation) == 2:
         return "TWO_PARTS"

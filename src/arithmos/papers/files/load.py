@@ -18,7 +18,7 @@ from ...tasks import KINDS, Task
 from ..experiment import Experiment, axis_value
 from .models import models
 from .schema import axes, tables
-from .values import MOST_SPECS, Settings, Table, known, points, settings, table
+from .values import MOST_SPECS, KeyValues, TomlTable, known, points, settings, table
 
 SUFFIX = ".toml"
 
@@ -29,7 +29,7 @@ MOST_NAMES = 16
 _NAME = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:{_NAME}[ \t]*+\.[ \t]*+){{{MOST_NAMES}}}", re.MULTILINE)
 
-Cell = tuple[Spec, Settings]
+SpecCell = tuple[Spec, KeyValues]
 """Spec with its position in the sweeps of its file."""
 
 
@@ -64,13 +64,13 @@ def load(path: str | Path) -> Experiment:
         return _experiment(document, Path(path), str(path))
 
 
-def _experiment(document: Table, path: Path, name: str) -> Experiment:
+def _experiment(document: TomlTable, path: Path, name: str) -> Experiment:
     shared = known(document, "", "experiment", "part")
     [(head, _)] = points(document, "experiment", "")
     parts = document.get("parts", [{}])
     if not (isinstance(parts, list) and parts):
         raise ValueError(f"parts must be tables, each headed [[parts]], got {_checks.shown(parts)}")
-    cells: list[Cell] = []
+    cells: list[SpecCell] = []
     for number, part in enumerate(parts):
         where = f"parts[{number}]." if "parts" in document else ""
         own = known(part, where, "part")
@@ -82,13 +82,13 @@ def _experiment(document: Table, path: Path, name: str) -> Experiment:
     return Experiment(name=name, item="", title=title, specs=_named(cells, axis), axis=axis, seeds=seeds)
 
 
-def _merged(shared: Table, own: Table) -> Table:
+def _merged(shared: TomlTable, own: TomlTable) -> TomlTable:
     """Merge the tables of a part, key by key, over those of the whole file."""
     both = {name: (shared.get(name), own.get(name)) for name in ("task", "optimizer")}
     return {name: {**a, **b} for name, (a, b) in both.items() if isinstance(a, dict) and isinstance(b, dict)}
 
 
-def _cells(part: Table, where: str, folder: Path) -> list[Cell]:
+def _cells(part: TomlTable, where: str, folder: Path) -> list[SpecCell]:
     """Return the specs of a part: every model on every task with every setting."""
     for name in ("models", "task"):
         if name not in part:
@@ -108,7 +108,7 @@ def _cells(part: Table, where: str, folder: Path) -> list[Cell]:
     return cells
 
 
-def _tasks(values: Table, where: str, folder: Path) -> list[tuple[Task, Settings]]:
+def _tasks(values: TomlTable, where: str, folder: Path) -> list[tuple[Task, KeyValues]]:
     """Return the tasks of a table: of the first kind, or of another that is a key of the table."""
     usual, *others = KINDS
     kind = next((kind for kind in others if kind in values), usual)
@@ -125,7 +125,7 @@ def _tasks(values: Table, where: str, folder: Path) -> list[tuple[Task, Settings
     return tasks
 
 
-def _axis(head: Settings, cells: Sequence[Cell]) -> str:
+def _axis(head: KeyValues, cells: Sequence[SpecCell]) -> str:
     """Return the axis of the file, on which every spec has a position."""
     lists = [*dict.fromkeys(name for _, swept in cells for name in swept if name != "operation")]
     if "axis" in head:
@@ -139,7 +139,7 @@ def _axis(head: Settings, cells: Sequence[Cell]) -> str:
     return axis
 
 
-def _named(cells: Sequence[Cell], axis: str) -> tuple[Spec, ...]:
+def _named(cells: Sequence[SpecCell], axis: str) -> tuple[Spec, ...]:
     """Return the specs by operation, then by model, then along the axis, each in the order of the file.
 
     The values of a list that is not the axis become part of the models' names, so that these stay distinct.

@@ -6,10 +6,10 @@ from pathlib import Path
 from ... import _checks
 from ..._keys import LAYERS, TEXT, at
 from ...spec import MODELS, Layer, Model
-from .values import Settings, read, settings, table
+from .values import KeyValues, read, settings, table
 
 
-def models(value: object, where: str, folder: Path) -> list[tuple[Model, Settings]]:
+def models(value: object, where: str, folder: Path) -> list[tuple[Model, KeyValues]]:
     """Return models, each with its position in the sweeps of its schedule.
 
     Args:
@@ -24,7 +24,7 @@ def models(value: object, where: str, folder: Path) -> list[tuple[Model, Setting
     return [model for number, one in enumerate(value) for model in _model(one, f"{where}[{number}]", folder)]
 
 
-def _model(value: object, where: str, folder: Path) -> list[tuple[Model, Settings]]:
+def _model(value: object, where: str, folder: Path) -> list[tuple[Model, KeyValues]]:
     if isinstance(value, str):
         with at(f"{where}: "):
             value = {"layers": value} if ">" in value or ":" in value else {"name": MODELS[value].name}
@@ -48,7 +48,7 @@ def _model(value: object, where: str, folder: Path) -> list[tuple[Model, Setting
     return [(dataclasses.replace(base, schedule=schedule, inputs=inputs), swept) for schedule, swept in schedules]
 
 
-def _of_layers(layers: tuple[Layer, ...], written: str, names: Settings) -> Model:
+def _of_layers(layers: tuple[Layer, ...], written: str, names: KeyValues) -> Model:
     same = published(layers)
     if same.layers == layers and names.get("name", same.name) == same.name:
         return dataclasses.replace(same, **names)

@@ -11,20 +11,20 @@ from .schema import tables
 
 MOST_SPECS = 10_000
 
-Table = Mapping[str, Any]
-Settings = dict[str, Any]
-Point = tuple[Settings, Settings]
+TomlTable = Mapping[str, Any]
+KeyValues = dict[str, Any]
+Point = tuple[KeyValues, KeyValues]
 """Settings, and those of them that come from a list: the position of a spec in the sweeps of its file."""
 
 
-def table(value: object, where: str) -> Table:
+def table(value: object, where: str) -> TomlTable:
     """Return a table, or raise."""
     if not isinstance(value, dict):
         raise ValueError(f"{where} must be a table, got {_checks.shown(value)}")
     return value
 
 
-def known(value: object, where: str, *names: str) -> Table:
+def known(value: object, where: str, *names: str) -> TomlTable:
     """Return a table whose keys are all known: those of the named tables.
 
     Args:
@@ -40,7 +40,7 @@ def known(value: object, where: str, *names: str) -> Table:
     return found
 
 
-def points(values: Table, name: str, where: str) -> list[Point]:
+def points(values: TomlTable, name: str, where: str) -> list[Point]:
     """Return every combination of the settings in a table, without the tables in it.
 
     Args:

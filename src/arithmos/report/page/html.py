@@ -26,7 +26,7 @@ from ...papers.verdicts import WORDS, matrix, verdicts_of
 from ...store import Snapshot, Store
 from ..charts import runs as portraits
 from ..charts.draw import chart_of, draw, vega_lite
-from ..tables.comparison import Table, comparison_table
+from ..tables.comparison import ComparisonTable, comparison_table
 from ..tables.judges import disagreements, judges_of
 from ..tables.results import note_on
 from ..tables.summary import summary_of
@@ -74,7 +74,7 @@ class Section:
     chart: Mapping[str, Any]
     caption: str
     labels: Sequence[str] = ()
-    table: Table | None = None
+    table: ComparisonTable | None = None
     stored: int = 0
     solved: int = 0
     notes: Sequence[str] = ()

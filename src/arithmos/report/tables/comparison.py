@@ -49,7 +49,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Table:
+class ComparisonTable:
     """Groups of lines below the names of their columns."""
 
     names: tuple[str, ...]
@@ -71,7 +71,7 @@ class Table:
         return {spec: " ".join(name for name in parts if name) for spec, parts in names.items()}
 
 
-def comparison_table(frame: pd.DataFrame, verdicts: pd.DataFrame, experiment: Experiment) -> Table:
+def comparison_table(frame: pd.DataFrame, verdicts: pd.DataFrame, experiment: Experiment) -> ComparisonTable:
     """Return the table of an experiment.
 
     Args:
@@ -100,7 +100,7 @@ def comparison_table(frame: pd.DataFrame, verdicts: pd.DataFrame, experiment: Ex
     together = "model" if axis else "operation"
     groups = [tuple(map(line, group)) for _, group in groupby(_rows(frame), key=lambda row: row[together])]
     header = ["Operation", "Model", *([AXES.get(axis, axis.replace("_", " ").capitalize())] if axis else [])]
-    return Table(tuple(header), tuple(measure(name)[0] for name in measures), tuple(groups))
+    return ComparisonTable(tuple(header), tuple(measure(name)[0] for name in measures), tuple(groups))
 
 
 def _rows(frame: pd.DataFrame) -> Sequence[Row]:
