@@ -1,4 +1,4 @@
-// Sums over a warp and over the thread block, in an order that never changes.
+// Sums over a warp and over the thread block, in a fixed order.
 #pragma once
 
 constexpr u32 ALL_LANES = 0xffffffffu;
@@ -8,7 +8,7 @@ __device__ __forceinline__ int lane_id() { return threadIdx.x & 31; }
 __device__ __forceinline__ int warp_id() { return threadIdx.x >> 5; }
 
 // Halves the values of each lane while it sums them over the warp: lane l ends up with the total of one value, whose
-// number is returned, or -1 for a lane that has nothing to tell. 32 values cost 31 exchanges instead of 160.
+// number is returned, or -1 for a lane without one. 32 values cost 31 exchanges instead of 160.
 template <int COUNT, int OFFSET = 16> __device__ __forceinline__ int warp_totals(float* values) {
     if constexpr (OFFSET == 0) {
         return 0;
@@ -29,7 +29,7 @@ template <int COUNT, int OFFSET = 16> __device__ __forceinline__ int warp_totals
     }
 }
 
-// The total of a value over the block, the same bits in every thread. `scratch` holds one double a warp.
+// The total of a value over the block, the same bits in every thread. `scratch` holds one double per warp.
 __device__ __forceinline__ double block_sum(double value, double* scratch) {
 #pragma unroll
     for (int offset = 16; offset; offset /= 2) value += __shfl_xor_sync(ALL_LANES, value, offset);

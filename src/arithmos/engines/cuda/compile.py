@@ -17,7 +17,7 @@ SOURCES = Path(__file__).parent
 OPTIONS = {"std": "c++17"}
 _DIGEST = 16
 _IMPORTING = threading.Lock()
-"""Kernels are compiled by several threads, and one that imports the compiler while another does finds it half made."""
+"""Lock for importing the compiler: several threads compile kernels, and a concurrent import is seen half done."""
 
 
 def cubin(configuration: str, arch: str) -> bytes:
@@ -25,7 +25,7 @@ def cubin(configuration: str, arch: str) -> bytes:
 
     Args:
         configuration: constants of the kernel, ending in the inclusion of its source.
-        arch: such as "sm_90".
+        arch: architecture, such as "sm_90".
     """
     name = hashlib.blake2b(
         "\0".join([_sources(), configuration, arch, repr(OPTIONS), _version()]).encode(), digest_size=_DIGEST

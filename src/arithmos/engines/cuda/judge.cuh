@@ -49,7 +49,7 @@ __device__ __noinline__ bool record(const Settings& c, int slot, u32 t, const fl
 
     float* errors = c.errors + (i64)slot * ERRORS;
     i64* counts = c.counts + (i64)slot * (SOLVED + c.threshold_count);
-    // The record of t = 0 stands only until there is another; NaN, which is also the start, until anything comes.
+    // The record of t = 0 counts only until there is another; NaN, the initial value, until there is any.
     const float best = errors[BEST_VALIDATION];
     const bool improved = best != best || validation < best || (counts[BEST_STEP] == 0 && validation == validation);
     __syncthreads();  // all have read what the first thread now writes

@@ -5,7 +5,7 @@
 // others. In the second it owns inputs, gathers the gradients of their weights over the batch, and makes Adam's step.
 #include "judge.cuh"
 
-// What a thread finds where in the block's shared memory.
+// Layout of the block's shared memory.
 struct Shared {
     float* batch;       // [i, PITCH], then perhaps their logarithms
     float* deltas;      // [DELTAS, TILE]
@@ -167,7 +167,7 @@ struct Strength {
     float lambda;
 };
 
-// Gradient summed over tiles; true when it is whole.
+// Gradient summed over tiles; true when it is complete.
 __device__ __forceinline__ bool whole(const Shared& s, int place, int tile, float& gradient) {
     if constexpr (TILES == 1) return true;
     if (tile > 0) gradient += s.gradients[place];
@@ -216,7 +216,7 @@ __device__ __forceinline__ bool term_total(const Shared& s, int term, int tile, 
     return whole(s, EFFECTIVE + term, tile, gradient);
 }
 
-// A plain parameter, bias or gate, steps by itself.
+// Update of a plain parameter: a bias or gate.
 __device__ __forceinline__ float plain_step(const Shared& s, int p, float gradient, const Adam& adam) {
     return s.parameters[p] = adam(s.parameters[p], gradient, s.first[p], s.second[p]);
 }
@@ -264,7 +264,7 @@ template <int N> __device__ __forceinline__ void tail_steps(const Shared& s, int
     }
 }
 
-// Effective weights from raw parameters, when a chunk begins.
+// Effective weights from raw parameters, at the start of a chunk.
 template <int N> __device__ __forceinline__ void prepare(const Shared& s) {
     if constexpr (N < LAYERS) {
         using L = Layer<N>;

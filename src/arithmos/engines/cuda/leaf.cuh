@@ -45,12 +45,12 @@ __device__ __forceinline__ float root(float x) {
 __device__ __forceinline__ float sigmoid(float x) { return divide(1.0f, 1.0f + expf(-x)); }
 __device__ __forceinline__ float sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f; }
 
-// Comparisons, unlike fminf and fmaxf, let NaN through.
+// Comparisons, unlike fminf and fmaxf, propagate NaN.
 __device__ __forceinline__ float clamp(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
 
 __device__ __forceinline__ float part(const float4& v, int c) { return c == 0 ? v.x : c == 1 ? v.y : c == 2 ? v.z : v.w; }
 
-// What an aggregation reads of an input and its logarithm, and the value it starts from.
+// What an aggregation reads of an input and its logarithm, and its initial value.
 template <int AGGREGATION> __device__ __forceinline__ float read(float x, float log) {
     return AGGREGATION == SUM ? x : AGGREGATION == EXP_LOG ? log : x - 1.0f;
 }
@@ -107,7 +107,7 @@ struct Adam {
     }
 };
 
-// From the gradient of an effective weight to the next parameters of number k; returns the next effective weight.
+// Updates the parameters of number k by the gradient of their effective weight; returns the next effective weight.
 // `moments.first(0)` and `moments.second(0)` are Adam's moments of w, those of 1 are of m.
 template <class Leaf, class Moments>
 __device__ __forceinline__ float descend(float* parameters, int k, float gradient, float lambda, const Adam& adam,
@@ -133,7 +133,7 @@ __device__ __forceinline__ float descend(float* parameters, int k, float gradien
     return effective<Leaf>(parameters, k);
 }
 
-// What the matrix of a gate is made of.
+// Parts of the matrix of a gate.
 struct Plain {
     static constexpr int aggregation = SUM, map = FREE, sparsity = NO_SPARSITY;
 };

@@ -5,7 +5,7 @@ struct Wide {
     u32 low, high;
 };
 
-// Both halves of a product. Said in PTX, because from a 64-bit product the compiler makes two or three instructions.
+// Both halves of a product, in PTX, because the compiler turns a 64-bit product into two or three instructions.
 __device__ __forceinline__ Wide wide(u32 a, u32 b) {
 #ifdef __CUDA_ARCH__
     Wide product;

@@ -2,12 +2,12 @@
 #pragma once
 #include "leaf.cuh"
 
-// Where a thread leaves the gradients of its observation, and what it needs to find them.
+// Gradients of a thread's observation, and what it needs to compute them.
 struct Observation {
     const float* weights;     // effective, in shared memory
     const float* parameters;  // raw, for the biases
     const float* target;      // [o], in registers
-    float scale;              // 2 / (batch * outputs), or 0 for a place that no observation takes
+    float scale;              // 2 / (batch * outputs), or 0 for a position without an observation
     float* terms;             // [TERMS] of this observation, in registers
     float gate;               // sum over the outputs of the last layer's gate
 };

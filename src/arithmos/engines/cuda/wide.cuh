@@ -9,7 +9,7 @@ using First = Layer<0>;
 using Add = First::Add;
 using Mul = First::Mul;
 
-constexpr int PITCH = TILE + 4;  // of a row of the batch in shared memory: 16-byte reads down a column meet no bank twice
+constexpr int PITCH = TILE + 4;  // of a batch row in shared memory: 16-byte reads down a column have no bank conflicts
 constexpr int LOGS = 4 * COLUMNS * PITCH;  // from an input of the batch to its logarithm, where those are kept
 constexpr int KINDS = First::gated ? 3 : 1;
 constexpr int CHAINS = First::out * KINDS <= 6 ? 4 : First::out * KINDS <= 16 ? 2 : 1;
@@ -117,7 +117,7 @@ __device__ __forceinline__ void complete(Sums& sums, const float* parameters, fl
     }
 }
 
-// A product that is zero: how many factors are, and the product of the others. Rare, so read from the batch again.
+// A product that is zero: the number of zero factors, and the product of the others. Rare, so the batch is read again.
 template <class Leaf>
 __device__ __noinline__ float product_of_others(const float* weights, const float* batch, int b, int o, int& zeros) {
     float product = 1.0f;
@@ -133,7 +133,7 @@ __device__ __noinline__ float product_of_others(const float* weights, const floa
 }
 
 // Leaves what the owners of the inputs need of output o: the gradient of the sum; that of the exponent; or the
-// gradient times the product, to be divided by a factor, and beside it what a factor of zero gets.
+// gradient times the product, to be divided by a factor, and the gradient of a factor of zero.
 template <class Leaf>
 __device__ __forceinline__ void leave(float* deltas, const float* weights, const float* batch, int b, int o, float value,
                                       float dz) {
@@ -152,7 +152,7 @@ __device__ __forceinline__ void leave(float* deltas, const float* weights, const
     }
 }
 
-// The gradients of the first layer's outputs, made into deltas and bias terms. Only one thread an observation `leaves`.
+// Turns gradients of the first layer's outputs into deltas and bias terms. Only one thread per observation `leaves`.
 __device__ __forceinline__ void wide_backward(const Observation& at, const Sums& sums, const float (&dz)[First::out],
                                               const float* batch, float* deltas, int b, bool leaves) {
 #pragma unroll
