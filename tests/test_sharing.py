@@ -39,8 +39,8 @@ class Slow:
                     yield make_run(job.spec, seed)
 
 class Prompt(Store):
-    def writer(self):
-        return super().writer(flush_s=0.05)
+    def writer(self, **options):
+        return super().writer(flush_s=0.05, **options)
 
 ENGINES["torch"] = Slow
 sharing.LOOK_S = 0.0
