@@ -250,7 +250,7 @@ def test_summary_counts(store: Store) -> None:
 
 def test_a_store_is_not_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(NotADirectoryError, match=r"a store is a folder.*file'"):
+    with pytest.raises(NotADirectoryError, match=r"a store must be a folder.*file'"):
         Store(tmp_path / "file")
     with pytest.raises(NotADirectoryError, match=r"cannot read the store.*choose a folder"):
         Store(tmp_path / "file" / "runs").append([make_run()])
