@@ -233,7 +233,7 @@ def test_rows_are_a_task_like_any_other():
     run = _run(spec, [0])[0]
     plain = Plain(spec, 0).advance(51)
     np.testing.assert_allclose(run.end_weights, effective(spec.parts, spec.sizes, plain.flat()), rtol=1e-5, atol=1e-6)
-    assert run.solved_at["corrected"] == 0
+    assert run.solved_at["threshold"] == 0
 
 
 def test_gate_is_that_of_the_last_layer_on_the_batch_of_the_record():

@@ -75,7 +75,7 @@ def test_a_drawing_can_hide_which_of_both_it_is():
         ("table_static", "NAU", "sub", "solved_at_mean", "rows of some runs were out of order"),
         ("table_static", "NAU", "sub", "solved_at_median", ""),
         ("table_10param", "NMU", "mul", "solved_at_mean", ""),
-        ("table_all_models", "NALU", "root", "sparsity_mean", "a whole mean, unlike its neighbours"),
+        ("table_all_models", "NALU", "root", "sparsity_mean", "a whole mean, unlike its neighbors"),
         ("table_all_models", "NAU", "add", "sparsity_mean", "a mean or half of one"),
         ("table_all_models", "Linear", "add", "sparsity_mean", "errors above ½ were cut to ½"),
         ("figure_hidden_size", "NMU", 2, "sparsity_mean", "below the grid of the drawing"),
