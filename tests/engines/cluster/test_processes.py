@@ -48,6 +48,19 @@ import os
 open(os.path.join({folder!r}, "pid-" + str(os.getpid())), "w").close()
 """
 
+TRAINED = """
+
+
+class Trained(Own):
+    calls = 0
+
+    def forward(self, x):
+        Trained.calls += 1
+        if Trained.calls == 100:  # more than a probe makes
+            open(os.path.join({folder!r}, "trained-" + str(os.getpid())), "w").close()
+        return super().forward(x)
+"""
+
 
 class Machines:
     """Processes of a cluster, in a folder that is not the client's."""
@@ -168,8 +181,10 @@ def campaign(dask, *options):
 
 
 def test_ctrl_c_brings_home_what_is_under_way(machines, telltale):
-    client = campaign(machines.address, "--models", "NAU>own.py:Own", "--seeds", "4")
-    wait_for(lambda: machines.begun(machines.mortal))
+    with open("own.py", "a") as file:
+        file.write(TRAINED.format(folder=str(machines.folder)))
+    client = campaign(machines.address, "--models", "NAU>own.py:Trained", "--seeds", "4")
+    wait_for(lambda: any(machines.folder.glob("trained-*")))
     client.send_signal(signal.SIGINT)
     out, err = client.communicate(timeout=120)
     assert client.returncode == 130, err
