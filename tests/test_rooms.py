@@ -9,7 +9,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "src" / "arithmos"
 
 LINE = (
-    *("statistics", "theory", "philox", "data", "nn", "functional", "training", "tasks", "spec", "engines"),
+    *("statistics", "theory", "philox", "data", "nn", "functional", "optim", "tasks", "spec", "engines"),
     *("store", "judging", "progress", "papers", "report", "bench", "cli"),
 )
 BESIDE = ("formula", "regression", "export")

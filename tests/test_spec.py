@@ -15,9 +15,9 @@ from arithmos.engines import Job
 from arithmos.engines.cpu import CpuEngine
 from arithmos.engines.torch import TorchEngine
 from arithmos.nn import NAU, UNITS, Clamp, Unit
+from arithmos.optim import SparsitySchedule
 from arithmos.spec import MODELS, Adam, InputRegularizer, Layer, Model, Spec, as_unit, model
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic, DigitSequences, Rows
-from arithmos.training import SparsitySchedule
 
 SPEC = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=200_000)
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import functional as functional
     from . import nn as nn
+    from . import optim as optim
     from . import theory as theory
-    from . import training as training
-    from .training import SparsitySchedule as SparsitySchedule
-    from .training import Training as Training
-    from .training import constrain as constrain
-    from .training import input_regularizer_add as input_regularizer_add
-    from .training import input_regularizer_mul as input_regularizer_mul
-    from .training import sparsity_error as sparsity_error
-    from .training import sparsity_loss as sparsity_loss
-    from .training import train as train
+    from .optim import SparsitySchedule as SparsitySchedule
+    from .optim import Training as Training
+    from .optim import constrain as constrain
+    from .optim import input_regularizer_add as input_regularizer_add
+    from .optim import input_regularizer_mul as input_regularizer_mul
+    from .optim import sparsity_error as sparsity_error
+    from .optim import sparsity_loss as sparsity_loss
+    from .optim import train as train
 
 __version__ = "0.1.0.dev0"
 
@@ -27,6 +27,7 @@ __all__ = [
     "input_regularizer_add",
     "input_regularizer_mul",
     "nn",
+    "optim",
     "sparsity_error",
     "sparsity_loss",
     "theory",
@@ -36,10 +37,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a name when it is first used: `arithmos --help` needs neither torch nor numpy."""
-    if name in ("functional", "nn", "theory", "training"):
+    if name in ("functional", "nn", "optim", "theory"):
         return import_module(f".{name}", __name__)
     if name in __all__:
-        return getattr(import_module(".training", __name__), name)
+        return getattr(import_module(".optim", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 
+from arithmos.optim import SparsitySchedule
 from arithmos.spec import MODELS, Layer, Model, Spec
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic, Rows
-from arithmos.training import SparsitySchedule
 
 EARLY = SparsitySchedule(10.0, 5, 40)
 """Active within the tests, for every model: units without a regularizer pay it no heed."""

@@ -11,9 +11,9 @@ from arithmos.engines.batches import Batches, compiled_words, words
 from arithmos.engines.contract import NEVER, Control, Job, effective
 from arithmos.engines.torch import TorchEngine, _Stack
 from arithmos.nn import Unit
+from arithmos.optim import SparsitySchedule
 from arithmos.spec import MODELS, Layer, Model, Spec
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic, Rows
-from arithmos.training import SparsitySchedule
 
 NO_LOGARITHM = ["NACAdd", "Linear", "NAU", "NMU", "ReLU", "ReLU6", "GatedNAUNMU"]
 NO_SIGMOID = ["Linear", "NAU", "NMU", "ReLU", "ReLU6"]

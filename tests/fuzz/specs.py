@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from arithmos.nn import CELLS, UNITS
+from arithmos.optim import SparsitySchedule
 from arithmos.spec import Adam, InputRegularizer, Layer, Model, Spec
 from arithmos.tasks import OPERATIONS, Arithmetic, DigitSequences, Rows
-from arithmos.training import SparsitySchedule
 
 from . import named
 from .values import anything, near

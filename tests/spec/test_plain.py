@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from arithmos.data import Digits
 from arithmos.nn import UNITS
+from arithmos.optim import SparsitySchedule
 from arithmos.papers import EXPERIMENTS
 from arithmos.spec import MODELS, Adam, InputRegularizer, Layer, Model, Spec, model
 from arithmos.tasks import KINDS, OPERATIONS, TEN_PARAMETERS, Arithmetic, DigitSequences, Rows, from_plain
-from arithmos.training import SparsitySchedule
 
 SPEC = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=200_000)
 DIGITS = DigitSequences(operation="mul", length=2, test_lengths=(1, 2), digits=(1, 2, 3), images=100)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-ROOMS = ("data", "engines", "nn", "spec", "tasks", "theory", "philox.py", "training.py")
+ROOMS = ("data", "engines", "nn", "optim", "spec", "tasks", "theory", "philox.py")
 """Folders and files of the package that determine the numbers of a run. A user's unit is part of the spec's id."""
 
 LIBRARIES = ("numpy", "torch", "numba")

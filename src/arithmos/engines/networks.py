@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from .. import philox
+from ..optim import sparsity_error, sparsity_loss
 from ..spec import GENERATOR, Spec
-from ..training import sparsity_error, sparsity_loss
 from .contract import State
 from .states import BUFFER, NOTHING, buffers
 

@@ -15,9 +15,9 @@ from itertools import count
 import numpy as np
 
 from ..engines import Control, Engines, Job, Run
+from ..optim import SparsitySchedule
 from ..spec import Adam, Layer, Model, Spec
 from ..tasks import Rows
-from ..training import SparsitySchedule
 from .candidates import Output, rms
 from .finish import EXACT, MOST_WEIGHTS, expand, flip, refine, settle, snap, unexplained
 from .products import Floats, Products, ordered

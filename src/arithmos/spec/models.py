@@ -14,7 +14,7 @@ from .. import _checks
 from ..nn import CELLS
 from ..nn._parts import Parts
 from ..nn._unit import Catalogue, Unit
-from ..training import SparsitySchedule
+from ..optim import SparsitySchedule
 from .loading import load_unit, read_unit, source
 from .options import Plain, checked
 

@@ -20,8 +20,8 @@ from torch import nn
 from .. import _checks
 from ..nn import CELLS, LSTM, DigitReader, Recurrent
 from ..nn._parts import Leaf, Parts
+from ..optim import SparsitySchedule
 from ..tasks import KINDS, DigitSequences, Observations, Task, from_plain
-from ..training import SparsitySchedule
 from . import memory
 from .models import MODELS, InputRegularizer, Layer, Model
 from .options import try_options

@@ -9,9 +9,9 @@ from tests.engines.cuda.runs import advance, advance_all
 from tests.plain import Plain
 
 from arithmos.engines.batches import Batches
+from arithmos.optim import SparsitySchedule
 from arithmos.spec import MODELS, Adam, Layer, Model, Spec
 from arithmos.tasks import OPERATIONS, Arithmetic, Rows
-from arithmos.training import SparsitySchedule
 
 EARLY = SparsitySchedule(10.0, 5, 40)
 STEPS = (0, 1, 2, 5, 12, 30, 60)

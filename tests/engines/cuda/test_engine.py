@@ -11,9 +11,9 @@ from arithmos.engines.contract import Control, Job
 from arithmos.engines.cuda import CudaEngine
 from arithmos.engines.cuda.plan import make_plan
 from arithmos.engines.torch import TorchEngine
+from arithmos.optim import SparsitySchedule
 from arithmos.spec import MODELS, Adam, Spec
 from arithmos.tasks import Arithmetic, Rows
-from arithmos.training import SparsitySchedule
 
 NUMBERS = (
     "records", "ended_early", "best_step", "best_validation", "best_test", "best_sparsity", "best_gate",

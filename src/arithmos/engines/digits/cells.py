@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from ...nn._parts import EPSILON, ExpLog, Leaf, Sum
+from ...optim import input_regularizer_add, input_regularizer_mul, sparsity_error, sparsity_loss
 from ...spec import Spec
-from ...training import input_regularizer_add, input_regularizer_mul, sparsity_error, sparsity_loss
 from ..networks import Modules
 
 

@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...optim import SparsitySchedule
 from ...spec import Spec
-from ...training import SparsitySchedule
 from ..contract import Control, Failed, Floats, Run, State, unit_code
 from ..states import ARRAYS, judged, state_of
 from ..stopwatch import Stopwatch

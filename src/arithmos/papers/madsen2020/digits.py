@@ -5,9 +5,9 @@ one, and the NALU and the LSTM start at 0 in the product too. A run is solved if
 cell has nothing to learn.
 """
 
+from ...optim import SparsitySchedule
 from ...spec import NO_SCHEDULE, InputRegularizer, Layer, Model, Spec
 from ...tasks import DigitSequences
-from ...training import SparsitySchedule
 from ..experiment import Experiment
 from .experiments import printed
 

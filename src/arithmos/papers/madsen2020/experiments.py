@@ -6,10 +6,10 @@ The published numbers come from the authors' program, so its settings are used h
 import dataclasses
 from pathlib import Path
 
+from ...optim import SparsitySchedule
 from ...spec import MODELS, TABLE_MODELS, Model, Spec
 from ...tasks import OPERATIONS, TEN_PARAMETERS, Arithmetic
 from ...tasks.arithmetic import Operation, Range
-from ...training import SparsitySchedule
 from ..experiment import Experiment
 from ..published import Published
 
