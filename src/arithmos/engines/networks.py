@@ -5,7 +5,7 @@ buffers belong to its run, and its random numbers are seeded by the run's seed a
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from .. import philox
+from ..nn._noise import RunNoise, drawn_from, no_noise
 from ..optim import sparsity_error, sparsity_loss
 from ..spec import GENERATOR, Spec
 from .contract import State
@@ -48,6 +49,8 @@ class Modules:
             parameters, buffers = stack_module_state(list(modules)) if _has_state(modules[0]) else ({}, {})
             self.parameters = {name: _leaf(value, device) for name, value in parameters.items()}
             self._buffers = {name: value.to(device) for name, value in buffers.items()}
+        self._seeds = torch.tensor(seeds, dtype=torch.int64, device=device)
+        self._noise: RunNoise | None = None
         self.module = modules[0].to(device).train()
         if not stacked:
             self.parameters = dict(self.module.named_parameters())
@@ -70,25 +73,35 @@ class Modules:
             in the module's forward. Tensors that are `shared` by all runs have no leading axis.
         """
 
-        def call(state: Mapping[str, Tensor], tensors: tuple[Tensor, ...], *rest: object) -> Any:
-            return functional_call(module, {prefix + name: value for name, value in state.items()}, (*rest, *tensors))
+        def call(seed: Tensor, state: Mapping[str, Tensor], tensors: tuple[Tensor, ...], *rest: object) -> Any:
+            with self._drawing(seed):
+                state = {prefix + name: value for name, value in state.items()}
+                return functional_call(module, state, (*rest, *tensors))
 
         def stacked(tensors: tuple[Tensor, ...], *rest: object, shared: bool = False) -> Any:
-            axes = (0, None if shared else 0, *[None] * len(rest))
+            axes = (0, 0, None if shared else 0, *[None] * len(rest))
             state = {**self.parameters, **self.buffers}
-            return vmap(call, in_dims=axes, randomness="error")(state, tensors, *rest)
+            return vmap(call, in_dims=axes, randomness="error")(self._seeds, state, tensors, *rest)
 
         def alone(tensors: tuple[Tensor, ...], *rest: object, shared: bool = False) -> Any:
-            result = module(*rest, *(tensors if shared else [tensor[0] for tensor in tensors]))
+            with self._drawing(self._seeds[0]):
+                result = module(*rest, *(tensors if shared else [tensor[0] for tensor in tensors]))
             return result[None] if isinstance(result, Tensor) else tuple(value[None] for value in result)
 
         return stacked if self.stacked else alone
 
+    def _drawing(self, seed: Tensor) -> AbstractContextManager[None]:
+        return drawn_from(no_noise if self._noise is None else self._noise.source(seed))
+
     @contextmanager
     def training(self, step: int) -> Iterator[None]:
-        """Seed the random numbers of a module that is called alone, for the training iteration of a step."""
-        with self._seeded(step, 0):
-            yield
+        """Seed the noise of units for a training iteration, and all random numbers of a module that is called alone."""
+        self._noise = RunNoise(step)
+        try:
+            with self._seeded(step, 0):
+                yield
+        finally:
+            self._noise = None
 
     @contextmanager
     def judging(self, step: int) -> Iterator[None]:

@@ -170,11 +170,10 @@ def _trained(spec: Spec) -> Callable[[Networks], Results]:
 def _stepped(cells: "CellStack") -> Results:
     """Try cells: a training step on short sequences, and an evaluation."""
     x = torch.linspace(1, 9, len(cells.seeds) * 10, device=cells.device).view(-1, 5, 2)
-    with cells.training(0):
-        outputs, inputs = cells.run(x, x.new_full((5,), 0.2))
-        _check_output(outputs, x.shape)
-        error = outputs.square().mean((1, 2)) + inputs
-        gradients = _gradients(cells, error, cells.sparsity() if cells.regularized else torch.zeros_like(error))
+    outputs, inputs = cells.run(x, x.new_full((5,), 0.2))
+    _check_output(outputs, x.shape)
+    error = outputs.square().mean((1, 2)) + inputs
+    gradients = _gradients(cells, error, cells.sparsity() if cells.regularized else torch.zeros_like(error))
     with cells.judging(0):
         state = cells.step(x[:, :, 0], cells.start(x[:, :, 0]))
         shown = {"outputs in evaluation mode": cells.output(state), "sparsity errors": cells.error()}

@@ -6,6 +6,7 @@ from ._init import GlorotUniform as GlorotUniform
 from ._init import HeUniform as HeUniform
 from ._init import NACRange as NACRange
 from ._init import Uniform as Uniform
+from ._noise import noise as noise
 from ._parts import Clamp as Clamp
 from ._parts import ExpLog as ExpLog
 from ._parts import Free as Free
