@@ -52,6 +52,10 @@ def _wholes(value: Any) -> Any:
     return tuple(map(_whole, value)) if isinstance(value, list) else _unfit(value)
 
 
+def _numbers(value: Any) -> Any:
+    return tuple(map(_number, value)) if isinstance(value, list) else _unfit(value)
+
+
 def _pairs(value: Any) -> Any:
     pairs = value if value and isinstance(value, list) and isinstance(value[0], list) else [value]
     return tuple((_number(low), _number(high)) for low, high in pairs)
@@ -63,8 +67,10 @@ TEXT = Kind("text", _text)
 PATH = Kind("a path", _text)
 FLAG = Kind("true or false", _flag)
 WHOLES = Kind("a list of whole numbers", _wholes, lists=1)
+NUMBERS = Kind("a list of numbers", _numbers, lists=1)
 PAIRS = Kind("a pair of numbers or a list of pairs", _pairs, lists=2)
 TABLE = Kind("a table", None)
+TABLES = Kind("a list of tables", None)
 PARTS = Kind("tables, each headed [[parts]]", None)
 MODELS = Kind("a name, a table, or a list of both", None)
 LAYERS = Kind("units joined by >, or a list of units and tables", None)

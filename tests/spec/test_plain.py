@@ -13,7 +13,7 @@ from arithmos.data import Digits
 from arithmos.nn import UNITS
 from arithmos.optim import SparsitySchedule
 from arithmos.papers import EXPERIMENTS
-from arithmos.spec import MODELS, Adam, InputRegularizer, Layer, Model, Spec, model
+from arithmos.spec import MODELS, Adam, InputRegularizer, Layer, Model, Penalty, RMSprop, Spec, model
 from arithmos.tasks import KINDS, OPERATIONS, TEN_PARAMETERS, Arithmetic, DigitSequences, Rows, from_plain
 
 SPEC = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=200_000)
@@ -74,6 +74,34 @@ layers = st.one_of(
 )
 
 
+penalties = st.builds(
+    lambda rise, **fields: Penalty(most=rise * fields["strength"], **fields),
+    rise=st.sampled_from([0, 1, 100]),
+    kind=st.sampled_from(["l1", "pull"]),
+    strength=st.floats(1e-9, 1) | st.just(1),
+    every=st.integers(1, 10**6),
+    after=st.integers(-1, 10**6),
+    below=st.floats(0, 10) | st.integers(0, 9),
+)
+
+
+@st.composite
+def optimizers(draw, count):
+    """Adam alone for sequences, whose count is 0."""
+    added = {}
+    if count:
+        added = {
+            "layer_rates": draw(st.just(()) | st.lists(st.floats(0.01, 1), min_size=count, max_size=count)),
+            "clip_value": draw(st.sampled_from([0, 0.1])),
+            "clip_norm": draw(st.sampled_from([0.0, 1])),
+            "scale_loss": draw(st.booleans()),
+            "reinitialize": draw(st.sampled_from([0, 5000])),
+        }
+    if count and draw(st.booleans()):
+        return RMSprop(draw(st.floats(1e-9, 1)), draw(st.floats(0, 0.99)), **added)
+    return Adam(draw(st.floats(1e-9, 1)), draw(st.floats(0, 0.99)), draw(st.floats(0, 0.9999)), 1e-9, **added)
+
+
 @st.composite
 def specs(draw):
     task = draw(arithmetic() | digits)
@@ -84,12 +112,18 @@ def specs(draw):
     inputs = InputRegularizer(logs=draw(st.booleans()))
     return Spec(
         task=task,
-        model=Model("drawn", tuple(draw(layers) for _ in range(count)), schedule, inputs=inputs),
+        model=Model(
+            "drawn",
+            tuple(draw(layers) for _ in range(count)),
+            schedule,
+            inputs=inputs,
+            penalties=() if task.sequential else tuple(draw(st.lists(penalties, max_size=2))),
+        ),
         hidden_size=draw(st.integers(1, 9)),
         iterations=draw(st.integers(0, 10**7)),
         batch_size=draw(st.integers(1, 500)),
         evaluate_every=draw(st.integers(10, 5000)),
-        optimizer=Adam(draw(st.floats(1e-9, 1)), draw(st.floats(0, 0.99)), draw(st.floats(0, 0.9999)), 1e-9),
+        optimizer=draw(optimizers(0 if task.sequential else count)),
     )
 
 

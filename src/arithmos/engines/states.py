@@ -19,6 +19,9 @@ JUDGED = "judge."
 BUFFER = "buffer."
 """Prefix of the buffers of a network that is trained alone."""
 
+RESTART = "restart."
+"""Prefix of the arrays about the restarts of a stagnating run."""
+
 NOTHING: State = {}
 
 
@@ -34,15 +37,21 @@ def initial(spec: Spec, seed: int) -> Floats:
 
 
 def state_of(
-    step: int, elapsed_s: float, arrays: Mapping[str, NDArray[np.generic]], judged: State, buffers: State = NOTHING
+    step: int,
+    elapsed_s: float,
+    arrays: Mapping[str, NDArray[np.generic]],
+    judged: State,
+    buffers: State = NOTHING,
+    restarts: State = NOTHING,
 ) -> State:
-    """Return a state: iterations made, seconds taken, the arrays of `ARRAYS`, records, buffers."""
+    """Return a state: iterations made, seconds taken, the arrays of `ARRAYS`, records, buffers, restarts."""
     return {
         "step": np.array([step], np.int64),
         "elapsed_s": np.array([elapsed_s], np.float64),
         **{name: arrays[name] for name in ARRAYS},
         **{JUDGED + name: value for name, value in judged.items()},
         **{BUFFER + name: value for name, value in buffers.items()},
+        **{RESTART + name: value for name, value in restarts.items()},
     }
 
 
@@ -53,4 +62,9 @@ def buffers(network: nn.Module) -> State:
 
 def judged(state: State) -> State:
     """Return what a state holds about the records of its run."""
-    return {name.removeprefix(JUDGED): value for name, value in state.items() if name.startswith(JUDGED)}
+    return part(state, JUDGED)
+
+
+def part(state: State, prefix: str) -> State:
+    """Return the arrays of a state whose names have a prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}

@@ -22,8 +22,9 @@ from .judge import Judge
 from .networks import Networks
 from .probe import finding
 from .resume import guarded
-from .states import ARRAYS, judged, state_of
+from .states import ARRAYS, NOTHING, RESTART, judged, part, state_of
 from .stopwatch import Stopwatch
+from .updates import MOMENTS, Restarts, clip_gradients, loss_scale, make_optimizer, penalty_of
 
 _EVALUATION_FLOATS = 2**24
 _SMALL = 2**20
@@ -130,9 +131,12 @@ class _Stack:
         with unit_code():
             self.networks = Networks(spec, seeds, device, stacked=stacked)
         self.parameters = self.networks.parameters.values()
-        self.trained = [value for value in self.parameters if value.requires_grad]
-        adam = spec.optimizer
-        self.optimizer = torch.optim.Adam(self.trained, lr=adam.lr, betas=(adam.beta1, adam.beta2), eps=adam.eps)
+        trained = {name: value for name, value in self.networks.parameters.items() if value.requires_grad}
+        self.trained = [*trained.values()]
+        self.optimizer = make_optimizer(spec, trained)
+        scale = loss_scale(spec, seeds)
+        self.scale = None if scale is None else torch.from_numpy(scale).float().to(device)
+        self.restarts = Restarts(spec, seeds) if spec.optimizer.reinitialize else None
         self.batches = Batches(spec, seeds, device)
         self.judge = Judge(spec, seeds, self.flat().shape[1], control)
         self.step = 0
@@ -164,18 +168,42 @@ class _Stack:
         return self.judge.runs(TorchEngine.name, self.flat(), stopwatch.elapsed_s)
 
     def advance(self, x: Tensor, t: Tensor) -> None:
-        """Run one iteration: gradient, Adam, projection."""
+        """Run one iteration: gradient, update, projection."""
         strength = self.spec.model.schedule(self.step)
         with self.networks.training(self.step):
             error, sparsity = self.networks.errors((x, t), strength > 0)
             self.optimizer.zero_grad()
-            (error + strength * sparsity).sum().backward()
+            loss = (error if self.scale is None else error * self.scale) + strength * sparsity
+            (loss + self._penalties()).sum().backward()
+        gradients = []
         for value in self.trained:
             if value.grad is None:  # not in the loss, or not yet; Adam counts its steps anyway
                 value.grad = torch.zeros_like(value)
+            gradients.append(value.grad)
+        clip_gradients(self.spec, gradients, len(self.seeds))
         self.optimizer.step()
         self.networks.project()
+        if self.restarts is not None:
+            for run in self.restarts.due(self.step):
+                self._restart(run, self.restarts.seed_of(run))
         self.step += 1
+
+    def _penalties(self) -> Tensor | float:
+        """Return the penalties of each run at this step; those that wait for a validation error look at the last."""
+        total: Tensor | float = 0.0
+        for penalty in self.spec.model.penalties:
+            if strength := penalty.at(self.step):
+                term = strength * penalty_of(penalty, self.trained, len(self.seeds))
+                if penalty.below:
+                    term = term * torch.from_numpy(self.judge.last[:, 0] < penalty.below).to(self.device)
+                total = total + term
+        return total
+
+    @torch.no_grad()
+    def _restart(self, run: int, seed: int) -> None:
+        """Give a run new initial weights; the state of the optimizer stays."""
+        for value, new in zip(self.parameters, self.spec.network(seed).parameters(), strict=True):
+            (value[run] if self.networks.stacked else value).copy_(new)
 
     def _record(self, x: Tensor) -> None:
         with self.networks.judging(self.step):
@@ -184,6 +212,8 @@ class _Stack:
         with np.errstate(over="ignore"):  # an error beyond float32 is infinite
             values = np.stack([*errors, sparsity.cpu().numpy(), gate.cpu().numpy()], axis=1).astype(np.float32)
         self.judge.observe(self.step, values, self.flat(), broken.cpu().numpy())
+        if self.restarts is not None:
+            self.restarts.observe(self.step, values[:, 0])
 
     def _error(self, x: Tensor, t: Tensor) -> NDArray[np.float64]:
         """Return the mean squared error of each run on shared inputs `[b, i]` with targets `[s, b, o]`."""
@@ -199,7 +229,8 @@ class _Stack:
         """Return the parameters, or a moment of the optimizer by name, as `[seeds, all]`."""
         chosen: Iterable[Tensor] = self.parameters
         if name != "parameters":  # a parameter that is not trained has no moments
-            chosen = [self.optimizer.state[v][name] if v.requires_grad else torch.zeros_like(v) for v in chosen]
+            key = MOMENTS[self.spec.optimizer.name].get(name, "")
+            chosen = [self.optimizer.state[v].get(key, torch.zeros_like(v)) for v in chosen]
         runs = len(self.seeds)
         return torch.cat([value.detach().reshape(runs, -1) for value in chosen], dim=1).cpu().numpy()
 
@@ -208,7 +239,8 @@ class _Stack:
         for run, seed in enumerate(self.seeds):
             own = {name: array[run] for name, array in arrays.items()}
             elapsed_s, buffers = self.elapsed_s / len(self.seeds), self.networks.state()
-            state = state_of(self.step, elapsed_s, own, self.judge.state(run), buffers)
+            restarts = NOTHING if self.restarts is None else self.restarts.state(run)
+            state = state_of(self.step, elapsed_s, own, self.judge.state(run), buffers, restarts)
             self.control.suspend(self.spec, seed, state)
 
     def resume(self, states: dict[int, State | None]) -> None:
@@ -221,19 +253,23 @@ class _Stack:
         for run, state in enumerate(suspended):
             self.judge.restore(run, judged(state))
             self.networks.restore(state)
-        flat, exp_avg, exp_avg_sq = (
-            torch.from_numpy(np.stack([state[name] for state in suspended])).to(self.device) for name in ARRAYS
-        )
+            if self.restarts is not None:
+                self.restarts.restore(run, part(state, RESTART))
+        stored = {
+            name: torch.from_numpy(np.stack([state[name] for state in suspended])).to(self.device) for name in ARRAYS
+        }
         position = 0
         for value in self.parameters:
             count = value.numel() // len(self.seeds)
             place = slice(position, position + count)
             position += count
             with torch.no_grad():
-                value.copy_(flat[:, place].view_as(value))
+                value.copy_(stored["parameters"][:, place].view_as(value))
             if value.requires_grad:
                 self.optimizer.state[value] = {
                     "step": torch.tensor(float(self.step)),
-                    "exp_avg": exp_avg[:, place].reshape(value.shape).clone(),
-                    "exp_avg_sq": exp_avg_sq[:, place].reshape(value.shape).clone(),
+                    **{
+                        key: stored[name][:, place].reshape(value.shape).clone()
+                        for name, key in MOMENTS[self.spec.optimizer.name].items()
+                    },
                 }

@@ -148,6 +148,8 @@ def axis_value(spec: Spec, axis: str) -> float | str:
         return f"{min(spec.task.test_lengths)} to {max(spec.task.test_lengths)}"
     for place in (spec, spec.task, spec.model.schedule, spec.optimizer):
         value = getattr(place, axis, None)
+        if isinstance(value, tuple) and axis == "layer_rates":
+            return ", ".join(map("{:g}".format, value)) or "1"
         if isinstance(value, tuple):
             pattern = "[{:g},{:g})" if axis == "fixed" else "U[{:g},{:g}]"
             return "∪".join(pattern.format(low, high) for low, high in value)

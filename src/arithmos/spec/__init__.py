@@ -9,6 +9,9 @@ from .models import InputRegularizer as InputRegularizer
 from .models import Layer as Layer
 from .models import Model as Model
 from .models import model as model
+from .optimizers import OPTIMIZERS as OPTIMIZERS
+from .optimizers import Adam as Adam
+from .optimizers import Penalty as Penalty
+from .optimizers import RMSprop as RMSprop
 from .spec import GENERATOR as GENERATOR
-from .spec import Adam as Adam
 from .spec import Spec as Spec

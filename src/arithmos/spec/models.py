@@ -16,6 +16,7 @@ from ..nn._parts import Parts
 from ..nn._unit import Catalogue, Unit
 from ..optim import SparsitySchedule
 from .loading import load_unit, read_unit, source
+from .optimizers import Penalty
 from .options import Plain, checked
 
 NO_SCHEDULE = SparsitySchedule(0.0, 0, 1)
@@ -155,6 +156,7 @@ class Model:
         schedule: strength and ramp of the regularizer; strength 0 for none.
         label: name in a printed table.
         inputs: regularizer of a cell's inputs.
+        penalties: regularizers of the parameters, besides the schedule's.
     """
 
     name: str = field(compare=False)
@@ -162,6 +164,7 @@ class Model:
     schedule: SparsitySchedule = NO_SCHEDULE
     label: str = field(default="", compare=False)
     inputs: InputRegularizer = InputRegularizer()
+    penalties: tuple[Penalty, ...] = ()
 
     def __post_init__(self) -> None:
         _checks.text("name", self.name)
@@ -173,6 +176,8 @@ class Model:
             raise ValueError(f"schedule must be a SparsitySchedule, got {_checks.shown(self.schedule)}")
         if not isinstance(self.inputs, InputRegularizer):
             raise ValueError(f"inputs must be an InputRegularizer, got {_checks.shown(self.inputs)}")
+        if not isinstance(self.penalties, tuple) or not all(isinstance(one, Penalty) for one in self.penalties):
+            raise ValueError(f"penalties must be a tuple of Penalty, got {_checks.shown(self.penalties)}")
         unnamed = isinstance(self.label, str) and not self.label
         object.__setattr__(self, "label", self.name if unnamed else _checks.text("label", self.label))
 

@@ -22,41 +22,18 @@ from ..nn import CELLS, LSTM, DigitReader, Recurrent
 from ..nn._parts import Leaf, Parts
 from ..optim import SparsitySchedule
 from ..tasks import KINDS, DigitSequences, Observations, Task, from_plain
-from . import memory
+from . import memory, optimizers
 from .models import MODELS, InputRegularizer, Layer, Model
+from .optimizers import ADAM, Adam, Optimizer, Penalty
 from .options import try_options
 
-T = TypeVar("T", SparsitySchedule, InputRegularizer, "Adam")
+T = TypeVar("T", SparsitySchedule, InputRegularizer)
 
 COUNTS = {"hidden_size": 1, "iterations": 0, "batch_size": 1, "evaluate_every": 1}
 """Whole numbers of a spec, with the smallest value of each."""
 
 GENERATOR = threading.Lock()
 """Lock for drawing from torch's global generator, which all threads share."""
-
-
-@dataclass(frozen=True)
-class Adam:
-    """Settings of the optimizer; the defaults are torch's."""
-
-    lr: float = 1e-3
-    beta1: float = 0.9
-    beta2: float = 0.999
-    eps: float = 1e-8
-
-    def __post_init__(self) -> None:
-        for name in ("lr", "beta1", "beta2", "eps"):
-            object.__setattr__(self, name, float(_checks.number(name, getattr(self, name))))
-        least, most = torch.finfo(torch.float32).tiny, torch.finfo(torch.float32).max
-        for name in ("lr", "eps"):
-            if not least <= _checks.positive(name, getattr(self, name)) <= most:
-                limits = f"from {least:.2g} to {most:.2g}, the range of float32"
-                raise ValueError(f"{name} must be {limits}, got {getattr(self, name)}")
-        for name in ("beta1", "beta2"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 0 and below 1, got {getattr(self, name)}")
-        if self.lr / (1 - self.beta1) > most:
-            raise ValueError(f"lr must be at most {most * (1 - self.beta1):.2g} with beta1 {self.beta1}, got {self.lr}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +47,7 @@ class Spec:
         iterations: the last iteration T; the loop runs t = 0 … T, so there are T + 1 updates.
         batch_size: observations per iteration.
         evaluate_every: iterations between two records; the first record is that of t = 0.
-        optimizer: settings of Adam.
+        optimizer: optimizer with its settings.
 
     Example:
         >>> from arithmos.spec import MODELS
@@ -85,11 +62,12 @@ class Spec:
     iterations: int = 5_000_000
     batch_size: int = 128
     evaluate_every: int = 1000
-    optimizer: Adam = Adam()
+    optimizer: Optimizer = ADAM
 
     def __post_init__(self) -> None:
         kinds = ("task", (*KINDS.values(),), "task of arithmos.tasks"), ("model", Model, "Model")
-        for name, kind, wanted in (*kinds, ("optimizer", Adam, "Adam")):
+        known = tuple(optimizers.OPTIMIZERS.values())
+        for name, kind, wanted in (*kinds, ("optimizer", known, "optimizer of arithmos.spec")):
             if not isinstance(getattr(self, name), kind):
                 raise ValueError(f"{name} must be a {wanted}, got {_checks.shown(getattr(self, name))}")
         for name, least in COUNTS.items():
@@ -97,6 +75,7 @@ class Spec:
         for layer, i, o in zip(self.model.layers, self.sizes[:-1], self.sizes[1:], strict=True):
             if layer.options and isinstance(layer.unit, str) and layer.unit in CELLS:
                 try_options(layer.unit, layer.options, i, o)
+        self._check_rates()
         if self.task.sequential:
             self._check_cell()
         elif self.model.inputs.strength:
@@ -107,7 +86,14 @@ class Spec:
             object.__setattr__(self, "model", dataclasses.replace(self.model, inputs=InputRegularizer()))
         memory.check(self)
 
+    def _check_rates(self) -> None:
+        rates, layers = self.optimizer.layer_rates, self.model.layers
+        if rates and len(rates) != len(layers):
+            raise ValueError(f"layer_rates must be one per layer, {len(layers)} of them, got {len(rates)}")
+
     def _check_cell(self) -> None:
+        if added := self.beyond_adam:
+            raise ValueError(f"sequences of digits must be trained with Adam alone, got {', '.join(added)}")
         if len(self.model.layers) != 1:
             raise ValueError(
                 f"layers of model {self.model.name!r} must be one, the cell of a sequence, got {len(self.model.layers)}"
@@ -158,6 +144,19 @@ class Spec:
         return self.iterations // self.evaluate_every + 1
 
     @property
+    def adam(self) -> Adam:
+        """The optimizer, if it is Adam."""
+        if not isinstance(self.optimizer, Adam):
+            raise TypeError(f"the optimizer must be Adam, got {self.optimizer.name}")
+        return self.optimizer
+
+    @property
+    def beyond_adam(self) -> tuple[str, ...]:
+        """Names of the settings that go beyond Adam as in the published runs."""
+        own = () if isinstance(self.optimizer, Adam) else (self.optimizer.name,)
+        return (*own, *self.optimizer.added, *(["penalties"] if self.model.penalties else []))
+
+    @property
     def parts(self) -> tuple[Parts | None, ...]:
         """Parts of each layer."""
         return tuple(layer.parts for layer in self.model.layers)
@@ -168,7 +167,10 @@ class Spec:
             **{name: getattr(self, name) for name in COUNTS},
             **({"inputs": dataclasses.asdict(self.model.inputs)} if self.task.sequential else {}),
             "layers": [layer.plain() for layer in self.model.layers],
-            "optimizer": _floats(dataclasses.asdict(self.optimizer)),
+            "optimizer": self.optimizer.plain(),
+            **(
+                {"penalties": [dataclasses.asdict(one) for one in self.model.penalties]} if self.model.penalties else {}
+            ),
             "schedule": _floats(dataclasses.asdict(self.model.schedule)),
             "task": self.task.plain(),
         }
@@ -196,20 +198,23 @@ class Spec:
         """
         task = from_plain(_checks.table("spec", plain).get("task", {}), data)
         cell = ("inputs",) if task.sequential else ()
-        known = _checks.table("spec", plain, (*COUNTS, *cell, "layers", "optimizer", "schedule", "task"))
-        if not isinstance(known["layers"], list):
-            raise ValueError(f"layers must be a list, got {_checks.shown(known['layers'])}")
+        added = ("penalties",) if "penalties" in plain else ()
+        known = _checks.table("spec", plain, (*COUNTS, *cell, *added, "layers", "optimizer", "schedule", "task"))
+        for name in ("layers", *added):
+            if not isinstance(known[name], list):
+                raise ValueError(f"{name} must be a list, got {_checks.shown(known[name])}")
         layers = tuple(map(Layer.from_plain, known["layers"]))
         model = Model(
             ">".join(layer.name for layer in layers) or "none",
             layers,
             _made(SparsitySchedule, "schedule", known["schedule"]),
             inputs=_made(InputRegularizer, "inputs", known["inputs"]) if cell else InputRegularizer(),
+            penalties=tuple(map(Penalty.from_plain, known.get("penalties", ()))),
         )
         return cls(
             task=task,
             model=next((named for named in MODELS.values() if named == model), model),
-            optimizer=_made(Adam, "optimizer", known["optimizer"]),
+            optimizer=optimizers.from_plain(known["optimizer"]),
             **{name: known[name] for name in COUNTS},
         )
 

@@ -33,7 +33,9 @@ def sequential(spec: str) -> bool:
 def problem(spec: str) -> str:
     """Return the part of a spec that models on the same problem share."""
     plain = json.loads(spec)
-    return json.dumps({name: plain[name] for name in plain if name not in ("layers", "schedule", "inputs")})
+    return json.dumps(
+        {name: plain[name] for name in plain if name not in ("layers", "schedule", "inputs", "penalties")}
+    )
 
 
 def describe(spec: str) -> str:

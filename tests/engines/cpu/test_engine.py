@@ -141,8 +141,8 @@ def test_a_kernel_is_compiled_once_and_announced():
 
 def test_the_text_of_a_kernel_depends_on_the_parts_alone():
     wide = dataclasses.replace(SPEC, task=Arithmetic(operation="div"), hidden_size=7)
-    assert source(program_of(SPEC)) == source(program_of(wide))
-    assert source(program_of(SPEC)) != source(program_of(GATED))
+    assert source(program_of(SPEC), SPEC) == source(program_of(wide), wide)
+    assert source(program_of(SPEC), SPEC) != source(program_of(GATED), GATED)
 
 
 def test_a_unit_with_a_part_of_its_own_is_refused(tmp_path):

@@ -12,9 +12,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from arithmos.engines.cpu import maps
 from arithmos.engines.cpu._compile import LANES
-from arithmos.engines.cpu.kernel import adam, corrections, error_gradient
+from arithmos.engines.cpu.kernel import error_gradient
 from arithmos.engines.cpu.memory import make_scratch
 from arithmos.engines.cpu.program import write
+from arithmos.engines.cpu.updates import adam, corrections
 from arithmos.functional import clamp
 from arithmos.nn._init import GlorotUniform
 from arithmos.nn._layer import sparsity

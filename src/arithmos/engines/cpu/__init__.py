@@ -7,7 +7,8 @@ from queue import SimpleQueue
 
 from ..._platform import cores
 from ...nn._parts import Parts
-from ...spec import Spec
+from ...spec import Penalty, Spec
+from ...spec.optimizers import Optimizer
 from ..contract import NO_CONTROL, Control, Failed, Job, Run
 from ..probe import unfit
 from ..resume import guarded
@@ -17,6 +18,14 @@ __all__ = ["CpuEngine"]
 
 CHUNK_S = 0.5
 """Seconds of training between two checks of the caller's control."""
+
+
+_Kernel = tuple[tuple[Parts | None, ...], Optimizer, tuple[Penalty, ...]]
+
+
+def _kernel(spec: Spec) -> _Kernel:
+    """Return what the source of a spec's kernel depends on."""
+    return spec.parts, spec.optimizer, spec.model.penalties
 
 
 class CpuEngine:
@@ -45,6 +54,8 @@ class CpuEngine:
 
     def refuses(self, spec: Spec) -> str | None:
         """Return why the network cannot be run (unknown parts, a failed trial, images), or None if it can."""
+        if spec.optimizer.reinitialize:
+            return "it does not start stagnating runs again"
         return unfit(spec)
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
@@ -53,10 +64,10 @@ class CpuEngine:
             if (reason := self.refuses(job.spec)) is not None:
                 raise ValueError(f"the cpu engine cannot run this: {reason}")
         control = guarded(control)
-        kernels: dict[tuple[Parts | None, ...], tuple[Spec, int]] = {}
+        kernels: dict[_Kernel, tuple[Spec, int]] = {}
         for job in jobs:
             if job.seeds:
-                kernels.setdefault(job.spec.parts, (job.spec, job.seeds[0]))
+                kernels.setdefault(_kernel(job.spec), (job.spec, job.seeds[0]))
         events: SimpleQueue[tuple[Spec, int] | RunState | BaseException] = SimpleQueue()
         stop = threading.Event()
         flying: set[RunState] = set()
@@ -72,13 +83,13 @@ class CpuEngine:
         with ThreadPoolExecutor(1) as compiler, ThreadPoolExecutor(self.threads) as pool:
             # A kernel is compiled while the runs of those before it train.
             compiled = {
-                parts: compiler.submit(
+                kernel: compiler.submit(
                     lambda first: RunState(*first, NO_CONTROL, drawn=False).compile(control.say), first
                 )
-                for parts, first in kernels.items()
+                for kernel, first in kernels.items()
             }
             runs = ((job.spec, seed) for job in jobs for seed in job.seeds if control.wanted(job.spec, seed))
-            todo = ((spec, seed, compiled[spec.parts]) for spec, seed in runs)
+            todo = ((spec, seed, compiled[_kernel(spec)]) for spec, seed in runs)
             try:
                 while not control.stopped():
                     # More than there are threads, so that none waits while the caller looks at a finished run.

@@ -1,7 +1,7 @@
 """Fused loop: one compiled function trains one run, from any step to any other.
 
 It is assembled as text, one call per line: Numba compiles that in half the time of nested functions, and it can be
-read (`print(source(program))`).
+read (`print(source(program, spec))`).
 """
 
 import linecache
@@ -12,12 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...spec import Spec
 from ..contract import NEVER
-from ._compile import LANES, TABLE_COLUMNS, apart, array_at, compiled, exactly_compiled, wide
+from ._compile import LANES, TABLE_COLUMNS, apart, array_at, compiled, wide
 from .activations import sum_gate
 from .batch import ROWS, copy_rows, draw_inputs, pick_rows, target
 from .maps import sparsity_error
 from .program import LoopProgram
+from .updates import FUNCTIONS as UPDATES
+from .updates import update_lines
 
 ZERO = np.float32(0)
 HALF = LANES // 2
@@ -60,25 +63,6 @@ def squared_error(y, t, rows):
             d = np.float64(y[o, b] - t[o, b])
             total += d * d if b // 2 + b % 2 * HALF < rows else 0.0
     return total
-
-
-@compiled
-def corrections(step, lr, beta1, beta2):
-    """Adam's step size and the root of its second correction, and whether they stay so for good."""
-    rest1, rest2 = 1.0 - beta1 ** np.float64(step + 1), 1.0 - beta2 ** np.float64(step + 1)
-    return np.float32(lr / rest1), np.float32(np.sqrt(rest2)), rest1 == 1.0 and rest2 == 1.0
-
-
-@exactly_compiled
-def adam(step_size, correction, beta1, beta2, eps, g, p, m, v):
-    """One step of Adam, its operations in the order of torch's: the square alone of a large gradient is infinite."""
-    apart()
-    share1, share2 = np.float32(1.0 - beta1), np.float32(1.0 - beta2)
-    keep2, small = np.float32(beta2), np.float32(eps)
-    for i in range(p.size):
-        m[i] += share1 * (g[i] - m[i])
-        v[i] = v[i] * keep2 + share2 * g[i] * g[i]
-        p[i] -= step_size * m[i] / (np.sqrt(v[i]) / correction + small)
 
 
 @compiled
@@ -191,9 +175,7 @@ def kernel(table, setting, begin, end):
         strength = strength_at(step, setting.strength, setting.start, setting.end)
         if strength > 0:
             {regularize}
-        if not settled:
-            step_size, correction, settled = corrections(step, setting.lr, setting.beta1, setting.beta2)
-        adam(step_size, correction, setting.beta1, setting.beta2, setting.eps, g, p, m, v)
+        {update}
         {project}
     return end
 """
@@ -206,8 +188,8 @@ def array_types(program: LoopProgram) -> dict[str, tuple[str, int]]:
     return ARRAYS | own | dict.fromkeys(flat, ("float32", 1))
 
 
-def source(program: LoopProgram) -> str:
-    """Return the source of a kernel."""
+def source(program: LoopProgram, spec: Spec) -> str:
+    """Return the source of the kernel of a program, with the optimizer and penalties of a spec."""
     arrays = [
         f"{name} = array_at(table, {row}, {dtype}, {ndim})"
         for row, (name, (dtype, ndim)) in enumerate(array_types(program).items())
@@ -221,6 +203,7 @@ def source(program: LoopProgram) -> str:
         "backward": program.backward,
         "gradient": program.gradient,
         "regularize": program.regularize or ["pass"],
+        "update": update_lines(spec, program.parameters),
         "project": program.project,
     }
     lines = []
@@ -262,8 +245,8 @@ class LoopKernel:
 _KERNELS: dict[str, LoopKernel] = {}
 
 _FUNCTIONS = (
-    array_at, wide, draw_inputs, copy_rows, pick_rows, target, error_gradient, squared_error, adam, corrections,
-    strength_at, any_nan, observe, sum_gate, sparsity_error,
+    array_at, wide, draw_inputs, copy_rows, pick_rows, target, error_gradient, squared_error, strength_at,
+    any_nan, observe, sum_gate, sparsity_error, *UPDATES,
 )  # fmt: skip
 _NAMES = {
     **{function.__name__: function for function in _FUNCTIONS},
@@ -274,9 +257,9 @@ _NAMES = {
 }
 
 
-def make_kernel(program: LoopProgram) -> LoopKernel:
-    """Return the kernel of a program, the same for all programs with the same lines."""
-    text = source(program)
+def make_kernel(program: LoopProgram, spec: Spec) -> LoopKernel:
+    """Return the kernel of a program and the optimizer of a spec, the same for all with the same lines."""
+    text = source(program, spec)
     if text not in _KERNELS:
         file = f"<arithmos kernel {len(_KERNELS)}>"
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)

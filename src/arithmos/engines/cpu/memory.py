@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ... import philox as reference
-from ...spec import Spec
+from ...spec import Adam, Spec
 from ...tasks import OPERATIONS, Observations, UniformDraws
 from ...tasks.arithmetic import EVALUATION_SIZE, Range
 from ..contract import Floats
+from ..updates import loss_scale
 from . import batch, philox
 from ._compile import LANES
 from .kernel import Setting
@@ -70,7 +71,9 @@ def make_scratch(program: LoopProgram, task: Observations, p: Floats) -> Arrays:
 
 def make_setting(spec: Spec, seed: int, thresholds: Sequence[float], kept: NDArray[np.int64]) -> tuple[Setting, Arrays]:
     """Return the numbers and arrays that stay the same for a run."""
-    task, adam, schedule = spec.observations, spec.optimizer, spec.model.schedule
+    task, optimizer, schedule = spec.observations, spec.optimizer, spec.model.schedule
+    adam = optimizer if isinstance(optimizer, Adam) else Adam(optimizer.lr, optimizer.alpha, eps=optimizer.eps)
+    scale = loss_scale(spec, (seed,))
     draws = task.draws(seed)
     validation, test = task.validation(seed)[1], task.test(seed)[1]
     setting = Setting(
@@ -89,6 +92,7 @@ def make_setting(spec: Spec, seed: int, thresholds: Sequence[float], kept: NDArr
         beta2=adam.beta2,
         eps=adam.eps,
     )
+    share = np.float32(2) / setting.batch * np.float32(1 if scale is None else scale[0])
     places = np.full(spec.records, -1)
     places[kept] = np.arange(len(kept))
     inside = philox.lane_rows(spec.batch_size) < spec.batch_size
@@ -97,7 +101,7 @@ def make_setting(spec: Spec, seed: int, thresholds: Sequence[float], kept: NDArr
     arrays: Arrays = {
         "keys": philox.round_keys(key),
         "tables": align(philox.row_tables(key, stream, spec.batch_size)),
-        "share": align(np.where(inside, np.float32(2) / setting.batch, np.float32(0))),
+        "share": align(np.where(inside, share, np.float32(0))),
         "shared_keys": philox.round_keys(shared_key),
         "targets": blocks(validation, test),
         "thresholds": np.array(thresholds, np.float32),

@@ -31,7 +31,7 @@ class RunState:
     def __init__(self, spec: Spec, seed: int, control: Control, *, drawn: bool = True) -> None:
         self.spec, self.seed = spec, seed
         self.program = program_of(spec)
-        self.kernel = make_kernel(self.program)
+        self.kernel = make_kernel(self.program, spec)
         start = initial(spec, seed) if drawn else np.zeros(sum(self.program.parameters.values()), np.float32)
         # A multiple of a register, so that Adam has no remainder; what is beyond the parameters stays 0.
         padded = -(-start.size // WIDTH) * WIDTH

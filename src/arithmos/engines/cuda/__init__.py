@@ -47,6 +47,8 @@ class _Waiting:
 
 def refusal(spec: Spec, limits: Limits) -> str | None:
     """Return why a GPU with these limits cannot run a spec, on one line, or None if it can."""
+    if added := spec.beyond_adam:
+        return f"it trains with Adam as in the published runs, without {', '.join(added)}"
     if why := unfit(spec):
         return why
     try:

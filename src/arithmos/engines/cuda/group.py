@@ -82,7 +82,8 @@ class RunGroup:
         own["thresholds"] = device.upload(thresholds)
         own["seeds"] = device.upload(np.array(self.seeds, np.uint32))
         own["curve_records"] = device.upload(kept.astype(np.int32))
-        own["adam"] = shared((spec.optimizer, spec.iterations), lambda: _adam(spec.optimizer, spec.iterations))
+        adam = spec.adam
+        own["adam"] = shared((adam, spec.iterations), lambda: _adam(adam, spec.iterations))
         own |= _data(device, spec, self.seeds, shared)
         self._memory = own
         self._slots: tuple[bytes, Memory] | None = None
@@ -241,7 +242,7 @@ def _columns(x: Floats) -> Floats:
 
 
 def _settings(spec: Spec, addresses: dict[str, int], curve_length: int) -> Settings:
-    adam, schedule = spec.optimizer, spec.model.schedule
+    adam, schedule = spec.adam, spec.model.schedule
     # A ramp without length is a step: one before its start it is 0, at its start 1.
     start, slope = (
         (schedule.start, 1 / (schedule.end - schedule.start))

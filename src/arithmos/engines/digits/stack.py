@@ -79,7 +79,7 @@ class Stack:
                 cells = CellStack(own, [runs[run][1] for run in places], [networks[run][1] for run in places], device)
             stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
             self.groups.append(ModelGroup(places[0], places[-1] + 1, cells, own.model.schedule, stream))
-        adam = spec.optimizer
+        adam = spec.adam
         self.optimizer = torch.optim.Adam(
             [*self.reader.values(), *(value for group in self.groups for value in group.cells.parameters.values())],
             lr=adam.lr,

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from ... import _checks
 from ..._keys import at
-from ...spec import Adam, Spec
+from ...spec import OPTIMIZERS, Adam, Spec
+from ...spec.optimizers import Optimizer
 from ...tasks import KINDS, Task
 from ..experiment import Experiment, axis_value
 from .models import models
@@ -95,9 +96,7 @@ def _cells(part: TomlTable, where: str, folder: Path) -> list[SpecCell]:
             raise ValueError(f"{where}{name} is missing")
     tasks = _tasks(table(part["task"], f"{where}task"), f"{where}task.", folder)
     chosen = models(part["models"], f"{where}models", folder)
-    adams = settings(part.get("optimizer", {}), "optimizer", f"{where}optimizer.")
-    with at(f"{where}optimizer."):
-        optimizers = [(Adam(**values), swept) for values, swept in adams]
+    optimizers = _optimizers(table(part.get("optimizer", {}), f"{where}optimizer"), f"{where}optimizer.")
     counts = points(part, "part", where)
     if len(tasks) * len(chosen) * len(optimizers) * len(counts) > MOST_SPECS:
         raise ValueError(f"{where}models and lists make more than {MOST_SPECS:,} specs")
@@ -106,6 +105,18 @@ def _cells(part: TomlTable, where: str, folder: Path) -> list[SpecCell]:
         with at(where):
             cells.append((Spec(task=task, model=model, optimizer=optimizer, **count), a | b | c | d))
     return cells
+
+
+def _optimizers(values: TomlTable, where: str) -> list[tuple[Optimizer, KeyValues]]:
+    """Return the optimizers of a table, with the settings of the one that it names."""
+    with at(where):
+        name = _checks.one_of("name", values.get("name", Adam.name), OPTIMIZERS)
+    own = {key: value for key, value in values.items() if key != "name"}
+    optimizers = []
+    for point, swept in settings(own, name, where):
+        with at(where):
+            optimizers.append((OPTIMIZERS[name](**point), swept))
+    return optimizers
 
 
 def _tasks(values: TomlTable, where: str, folder: Path) -> list[tuple[Task, KeyValues]]:

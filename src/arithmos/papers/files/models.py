@@ -4,8 +4,8 @@ import dataclasses
 from pathlib import Path
 
 from ... import _checks
-from ..._keys import LAYERS, TEXT, at
-from ...spec import MODELS, Layer, Model
+from ..._keys import LAYERS, TABLES, TEXT, at
+from ...spec import MODELS, Layer, Model, Penalty
 from .values import KeyValues, read, settings, table
 
 
@@ -45,7 +45,20 @@ def _model(value: object, where: str, folder: Path) -> list[tuple[Model, KeyValu
     [(pulled, _)] = settings(given.get("inputs", {}), "inputs", f"{where}.inputs.")
     with at(f"{where}.inputs."):
         inputs = dataclasses.replace(base.inputs, **pulled)
-    return [(dataclasses.replace(base, schedule=schedule, inputs=inputs), swept) for schedule, swept in schedules]
+    penalties = _penalties(given.get("penalties", []), f"{where}.penalties")
+    whole = dataclasses.replace(base, inputs=inputs, penalties=penalties)
+    return [(dataclasses.replace(whole, schedule=schedule), swept) for schedule, swept in schedules]
+
+
+def _penalties(value: object, where: str) -> tuple[Penalty, ...]:
+    if not isinstance(value, list):
+        raise ValueError(f"{where} must be {TABLES.wanted}, got {_checks.shown(value)}")
+    penalties = []
+    for number, one in enumerate(value):
+        [(values, _)] = settings(table(one, f"{where}[{number}]"), "penalty", f"{where}[{number}].")
+        with at(f"{where}[{number}]."):
+            penalties.append(Penalty(**values))
+    return tuple(penalties)
 
 
 def _of_layers(layers: tuple[Layer, ...], written: str, names: KeyValues) -> Model:

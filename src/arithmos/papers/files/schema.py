@@ -2,10 +2,34 @@
 
 from collections.abc import Iterable
 
-from ..._keys import FLAG, LAYERS, MODELS, NUMBER, OPTION, PARTS, REQUIRED, TABLE, TEXT, WHOLE, Key, fields
-from ...spec import Adam, InputRegularizer, Spec
+from ..._keys import (
+    FLAG,
+    LAYERS,
+    MODELS,
+    NUMBER,
+    NUMBERS,
+    OPTION,
+    PARTS,
+    REQUIRED,
+    TABLE,
+    TABLES,
+    TEXT,
+    WHOLE,
+    Key,
+    fields,
+)
+from ...spec import OPTIMIZERS, Adam, InputRegularizer, Penalty, RMSprop, Spec
+from ...spec.optimizers import PENALTIES
 from ...tasks import KINDS
 from ..experiment import LENGTH
+
+_FIRST_ORDER = (
+    ("layer_rates", NUMBERS, "Factor of the learning rate for each layer; empty for 1 everywhere."),
+    ("clip_value", NUMBER, "Largest magnitude of a gradient's entry; 0 for no limit."),
+    ("clip_norm", NUMBER, "Largest norm of the gradient; 0 for no limit."),
+    ("scale_loss", FLAG, "Whether the squared error is divided by the variance of the targets."),
+    ("reinitialize", WHOLE, "Iterations of a stagnating run after which it starts again; 0 for never."),
+)
 
 _TABLES: dict[str, tuple[Key, ...]] = {
     "experiment": (
@@ -28,14 +52,23 @@ _TABLES: dict[str, tuple[Key, ...]] = {
             ("batch_size", WHOLE, "Observations per iteration."),
             ("evaluate_every", WHOLE, "Iterations between two records."),
         ),
-        Key("optimizer", TABLE, "Adam's settings."),
+        Key("optimizer", TABLE, "Optimizer with its settings."),
     ),
-    "optimizer": fields(
+    "optimizer": (Key("name", TEXT, f"One of {', '.join(OPTIMIZERS)}.", Adam.name),),
+    "adam": fields(
         Adam,
         ("lr", NUMBER, "Learning rate."),
         ("beta1", NUMBER, "Decay rate of the first moment."),
         ("beta2", NUMBER, "Decay rate of the second moment."),
         ("eps", NUMBER, "Term added to the denominator."),
+        *_FIRST_ORDER,
+    ),
+    "rmsprop": fields(
+        RMSprop,
+        ("lr", NUMBER, "Learning rate."),
+        ("alpha", NUMBER, "Decay rate of the mean square."),
+        ("eps", NUMBER, "Term added to the denominator."),
+        *_FIRST_ORDER,
     ),
     "model": (
         Key("name", TEXT, "Name of a published model, or of your own; by default, the layers joined by >."),
@@ -43,6 +76,7 @@ _TABLES: dict[str, tuple[Key, ...]] = {
         Key("layers", LAYERS, "Layers from input to output; by default those of the published model."),
         Key("schedule", TABLE, "Schedule of the sparsity regularizer; by default as published, or that of model NMU."),
         Key("inputs", TABLE, "Regularizer of a cell's inputs, for sequences of digits."),
+        Key("penalties", TABLES, "Regularizers of the parameters, besides the schedule's."),
     ),
     "layer": (
         Key("unit", TEXT, "Name of a unit, as in `arithmos models`, or path/to/file.py:Class.", REQUIRED),
@@ -57,6 +91,16 @@ _TABLES: dict[str, tuple[Key, ...]] = {
         InputRegularizer,
         ("strength", NUMBER, "Strength of the pull of unused inputs towards the neutral value."),
         ("logs", FLAG, "Whether an exp-log cell is regularized on the logarithms of its inputs."),
+        sweep=False,
+    ),
+    "penalty": fields(
+        Penalty,
+        ("kind", TEXT, f"One of {', '.join(PENALTIES)}."),
+        ("strength", NUMBER, "Strength at the start."),
+        ("most", NUMBER, "Final strength; 0 for that at the start."),
+        ("every", WHOLE, "Iterations after which the strength is multiplied by ten, until it is final."),
+        ("after", WHOLE, "Last iteration without it."),
+        ("below", NUMBER, "Validation error below which it acts; 0 for any."),
         sweep=False,
     ),
 }

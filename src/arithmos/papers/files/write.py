@@ -84,13 +84,14 @@ def _flat(spec: Spec) -> Values:
     """Return the settings of a spec by dotted key."""
     settings = {name: getattr(spec, name) for name in ("hidden_size", "iterations", "batch_size", "evaluate_every")}
     settings |= {f"task.{name}": value for name, value in spec.task.settings().items()}
-    return settings | {f"optimizer.{key.name}": getattr(spec.optimizer, key.name) for key in tables()["optimizer"]}
+    keys = [key.name for name in ("optimizer", spec.optimizer.name) for key in tables()[name]]
+    return settings | {f"optimizer.{key}": getattr(spec.optimizer, key) for key in keys}
 
 
 def _defaults(spec: Spec) -> Values:
     """Return the settings that need not be written, by dotted key."""
-    names = {"": "part", "task.": spec.task.kind, "optimizer.": "optimizer"}
-    return {f"{prefix}{key.name}": key.default for prefix, name in names.items() for key in tables()[name]}
+    names = ("", "part"), ("task.", spec.task.kind), ("optimizer.", "optimizer"), ("optimizer.", spec.optimizer.name)
+    return {f"{prefix}{key.name}": key.default for prefix, name in names for key in tables()[name]}
 
 
 def _model(model: Model) -> Any:
@@ -109,7 +110,8 @@ def _model(model: Model) -> Any:
     usual = dataclasses.asdict((known or published(model.layers)).schedule)
     own = {name: value for name, value in dataclasses.asdict(model.schedule).items() if value != usual[name]}
     inputs = {} if model.inputs == InputRegularizer() else {"inputs": dataclasses.asdict(model.inputs)}
-    return table | ({"schedule": own} if own else {}) | inputs
+    penalties = {"penalties": [dataclasses.asdict(one) for one in model.penalties]} if model.penalties else {}
+    return table | ({"schedule": own} if own else {}) | inputs | penalties
 
 
 def _layer(layer: Layer) -> Any:

@@ -1,0 +1,137 @@
+"""Update of a stack of runs from their gradients: penalties, clipping, torch's optimizer, restarts.
+
+Tensors have a leading axis with one position per run, and each run is treated as if it were alone.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .. import philox
+from ..spec import Adam, Penalty, Spec
+from ..spec.optimizers import PULLED
+
+NORM_EPSILON = 1e-6
+"""Number that torch adds to a norm before it divides by it."""
+
+STAGNANT = 1.0
+"""Validation error up to which a run is never reinitialized."""
+
+LOOK = 10
+"""Iterations between two tests for stagnation."""
+
+MOMENTS = {
+    "adam": {"exp_avg": "exp_avg", "exp_avg_sq": "exp_avg_sq"},
+    "rmsprop": {"exp_avg_sq": "square_avg"},
+}
+"""Names in torch's state of the arrays of a suspended run, by optimizer; an array that is not kept is 0."""
+
+
+def make_optimizer(spec: Spec, parameters: Mapping[str, Tensor]) -> torch.optim.Optimizer:
+    """Return torch's optimizer of the trained parameters, whose names start with the number of their layer."""
+    own = spec.optimizer
+    rates = own.layer_rates or (1.0,) * len(spec.model.layers)
+    groups = [{"params": [p], "lr": own.lr * rates[int(name.partition(".")[0])]} for name, p in parameters.items()]
+    if not own.layer_rates:  # one group: torch then updates all tensors in one call
+        groups = [{"params": [*parameters.values()], "lr": own.lr}]
+    if isinstance(own, Adam):
+        return torch.optim.Adam(groups, betas=(own.beta1, own.beta2), eps=own.eps)
+    return torch.optim.RMSprop(groups, alpha=own.alpha, eps=own.eps)
+
+
+def loss_scale(spec: Spec, seeds: Sequence[int]) -> NDArray[np.float64] | None:
+    """Return the factor of each run's squared error: one over the variance of its targets; None if not asked for.
+
+    The variance is that of the validation targets, the mean over the outputs; targets that do not vary are not scaled.
+    """
+    if not spec.optimizer.scale_loss:
+        return None
+    targets = (spec.observations.validation(seed)[1].astype(np.float64) for seed in seeds)
+    variances = np.array([t.var(axis=0).mean() for t in targets])
+    return 1 / np.where(variances > 0, variances, 1.0)
+
+
+def penalty_of(penalty: Penalty, parameters: Sequence[Tensor], runs: int) -> Tensor:
+    """Return a penalty of each run, without its strength: `[runs]`."""
+    magnitudes = [p.abs().reshape(runs, -1) for p in parameters]
+    if penalty.kind == "l1":
+        return torch.stack([m.sum(1) for m in magnitudes]).sum(0)
+    return torch.stack([(PULLED - m).clamp(min=0).mean(1) for m in magnitudes]).sum(0)
+
+
+@torch.no_grad()
+def clip_gradients(spec: Spec, gradients: Sequence[Tensor], runs: int) -> None:
+    """Clip the entries of the gradients, then the norm of each run's."""
+    value, norm = spec.optimizer.clip_value, spec.optimizer.clip_norm
+    if value:
+        for gradient in gradients:
+            gradient.clamp_(-value, value)
+    if norm:
+        flat = [gradient.view(runs, -1) for gradient in gradients]
+        total = torch.stack([g.square().sum(1) for g in flat]).sum(0).sqrt()
+        factor = (norm / (total + NORM_EPSILON)).clamp(max=1.0)
+        for gradient in flat:
+            gradient.mul_(factor[:, None])
+
+
+def stagnates(errors: NDArray[np.float32]) -> bool:
+    """Return whether a list of validation errors, one per iteration, no longer falls although it is large.
+
+    Its first half is then at most one standard deviation above its second half, whose mean is above `STAGNANT`.
+    """
+    half = len(errors) // 2
+    first, second = errors[:half].astype(np.float64), errors[half:].astype(np.float64)
+    return bool(first.mean() <= second.mean() + second.std() and second.mean() > STAGNANT)
+
+
+class Restarts:
+    """Reinitialization of stagnating runs, with what it has to remember: the validation error of every record.
+
+    Args:
+        spec: spec of the runs.
+        seeds: one per run.
+
+    Attributes:
+        errors: `[runs, records]`.
+        since: iteration since which each run has its present weights.
+        count: restarts of each run so far.
+    """
+
+    STATE = ("errors", "since", "count")
+
+    def __init__(self, spec: Spec, seeds: Sequence[int]) -> None:
+        self.spec, self.seeds = spec, seeds
+        self.errors = np.full((len(seeds), spec.records), np.nan, np.float32)
+        self.since = np.zeros(len(seeds), np.int64)
+        self.count = np.zeros(len(seeds), np.int64)
+
+    def observe(self, step: int, validation: NDArray[np.float32]) -> None:
+        """Keep the validation errors of a record."""
+        self.errors[:, step // self.spec.evaluate_every] = validation
+
+    def due(self, step: int) -> list[int]:
+        """Return the runs to start again after an iteration, each with its counters moved on."""
+        patience, every = self.spec.optimizer.reinitialize, self.spec.evaluate_every
+        chosen = []
+        for run in range(len(self.seeds)) if step % LOOK == 0 else ():
+            since = int(self.since[run])
+            if step + 1 - since > patience and stagnates(self.errors[run, np.arange(since, step + 1) // every]):
+                chosen.append(run)
+                self.since[run], self.count[run] = step + 1, self.count[run] + 1
+        return chosen
+
+    def seed_of(self, run: int) -> int:
+        """Return the seed of a run's new initial weights."""
+        return int(philox.words((self.seeds[run], philox.RUN), philox.RESTART, int(self.count[run]), 1, 1)[0, 0])
+
+    def state(self, run: int) -> dict[str, NDArray[np.generic]]:
+        """Return the memory of one run for a checkpoint."""
+        return {name: getattr(self, name)[run].copy() for name in self.STATE}
+
+    def restore(self, run: int, state: Mapping[str, NDArray[np.generic]]) -> None:
+        """Restore what `state` returned."""
+        for name in self.STATE:
+            getattr(self, name)[run] = state[name]
