@@ -23,3 +23,5 @@ from .nn.nac_mul_sigma import nac_mul_sigma as nac_mul_sigma
 from .nn.nalu import nalu as nalu
 from .nn.nau import nau as nau
 from .nn.nmu import nmu as nmu
+from .nn.real_npu import real_npu as real_npu
+from .nn.real_npu import sparsity_of_power as sparsity_of_power

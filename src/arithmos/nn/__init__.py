@@ -1,6 +1,19 @@
 """Neural arithmetic units as PyTorch layers, and `UNITS`, their catalogue."""
 
-from . import gated_nau_nmu, linear, lstm, nac_add, nac_mul, nac_mul_nmu, nac_mul_sigma, nalu, nau, nmu, solved
+from . import (
+    gated_nau_nmu,
+    linear,
+    lstm,
+    nac_add,
+    nac_mul,
+    nac_mul_nmu,
+    nac_mul_sigma,
+    nalu,
+    nau,
+    nmu,
+    real_npu,
+    solved,
+)
 from ._init import GlorotNormal as GlorotNormal
 from ._init import GlorotUniform as GlorotUniform
 from ._init import HeUniform as HeUniform
@@ -31,6 +44,7 @@ from .nac_mul_sigma import NACMulSigma as NACMulSigma
 from .nalu import NALU as NALU
 from .nau import NAU as NAU
 from .nmu import NMU as NMU
+from .real_npu import RealNPU as RealNPU
 from .recurrent import Recurrent as Recurrent
 from .solved import SolvedAdd as SolvedAdd
 from .solved import SolvedMul as SolvedMul
@@ -52,5 +66,8 @@ UNITS = Catalogue(
 )
 """Units of the paper, in the order of tables; `UNITS.add(mine)` returns a catalogue with one more."""
 
-CELLS = UNITS.add(lstm.unit, solved.add_unit, solved.mul_unit)
-"""Cells of sequences: the units, and those that only sequential tasks compare them with."""
+NEWER = Catalogue("unit", real_npu.unit, real_npu.modified_unit)
+"""Units published since 2020, which only their forward describes."""
+
+CELLS = UNITS.add(*NEWER.values(), lstm.unit, solved.add_unit, solved.mul_unit)
+"""Everything that a spec can name: the units, and the cells that only sequential tasks compare them with."""

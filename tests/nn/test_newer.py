@@ -1,0 +1,132 @@
+"""Units since 2020: each computes its printed formula, and its gradient is that of the formula."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from tests.nn.formulas import FORMULAS
+
+from arithmos import functional
+from arithmos.nn import NEWER, RealNPU
+
+units = pytest.mark.parametrize("unit", NEWER.values(), ids=lambda unit: unit.name)
+values = st.floats(-8, 8).filter(lambda v: abs(v) > 0.01)
+sizes = st.tuples(st.integers(0, 3), st.integers(1, 4), st.integers(1, 3))
+
+
+@st.composite
+def problems(draw):
+    batch, i, o = draw(sizes)
+    return draw(hnp.arrays(np.float64, (batch, i), elements=values)), o, draw(st.integers(0, 2**32 - 1))
+
+
+def layer(unit, i, o, seed):
+    """A layer in evaluation mode, with parameters in and somewhat out of its range."""
+    built = unit.build(i, o, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in built.parameters():
+        torch.nn.init.uniform_(parameter, -1.5, 1.5, generator=generator)
+    return built.eval()
+
+
+def expected(built, name, x, formulas=FORMULAS):
+    parameters = {key: value.detach().numpy() for key, value in built.named_parameters()}
+    outputs = range(built.out_features)
+    rows = [[formulas[name](row, o, parameters) for o in outputs] for row in x]
+    return np.array(rows).reshape(len(x), built.out_features)
+
+
+@units
+@given(problem=problems())
+@settings(max_examples=25, deadline=None)
+def test_the_formula(unit, problem):
+    x, o, seed = problem
+    built = layer(unit, x.shape[1], o, seed)
+    found = built(torch.from_numpy(x)).detach().numpy()
+    np.testing.assert_allclose(found, expected(built, unit.name, x), rtol=1e-8, atol=1e-10)
+
+
+@units
+def test_the_gradient_is_that_of_the_formula(unit):
+    """Central differences of the NumPy formula, in every parameter."""
+    built = layer(unit, 3, 2, 5)
+    x = np.array([[0.5, -1.5, 2.0], [3.0, 0.7, -0.2]])
+    built(torch.from_numpy(x)).sum().backward()
+    for name, parameter in built.named_parameters():
+        flat = parameter.detach().view(-1)
+        for place, value in enumerate(flat.tolist()):
+            sides = []
+            for step in (1e-6, -1e-6):
+                flat[place] = value + step
+                sides.append(expected(built, unit.name, x).sum())
+            flat[place] = value
+            found = parameter.grad.view(-1)[place].item()
+            assert found == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-5, abs=1e-6), (name, place)
+
+
+@units
+def test_gradients_are_finite_in_single_precision(unit):
+    built = unit.build(4, 2)
+    built.reset_parameters(torch.Generator().manual_seed(0))
+    for built.training in (True, False):
+        built.zero_grad()
+        x = torch.tensor([[1e-3, -1e-3, 20.0, -20.0], [1.0, 2.0, -0.1, 0.3]], requires_grad=True)
+        built(x).sum().backward()
+        for name, tensor in [*built.named_parameters(), ("x", x)]:
+            assert tensor.grad is not None, name
+            assert tensor.grad.isfinite().all(), name
+
+
+@units
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_inputs_and_sizes_are_checked(unit):
+    with pytest.raises(ValueError, match=r"^in_features must be a positive integer, got 0$"):
+        unit.build(0, 2)
+    with pytest.raises(TypeError, match=r"^dtype must be a floating-point type"):
+        unit.build(2, 2, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"^the last axis of the input must have size in_features = 3"):
+        unit.build(3, 2)(torch.ones(5, 4))
+    with pytest.raises(TypeError, match=r"^the input must be a floating-point tensor"):
+        unit.build(3, 2)(torch.ones(5, 3, dtype=torch.int64))
+
+
+class TestRealNPU:
+    def test_exact_weights_divide(self):
+        npu = RealNPU(3, 1, dtype=torch.float64)
+        npu.weight.data.copy_(torch.tensor([[1.0, -1.0, 0.7]]))
+        npu.gate.data.copy_(torch.tensor([1.0, 1.5, -0.2]))
+        x = torch.tensor([[6.0, -3.0, 5.0], [-1.0, -4.0, 0.0]], dtype=torch.float64)
+        torch.testing.assert_close(npu(x), (x[:, :1] / x[:, 1:2]), rtol=1e-6, atol=1e-6)
+        assert npu.weights()["weight"].tolist() == [[1.0, -1.0, 0.0]]
+
+    def test_without_epsilon_small_inputs_are_exact(self):
+        x = torch.tensor([[1e-6, 1e-6]], dtype=torch.float64)
+        for epsilon, error in ((2.0**-23, 0.02), (0.0, 1e-12)):
+            npu = RealNPU(2, 1, epsilon=epsilon, dtype=torch.float64)
+            torch.nn.init.constant_(npu.weight, 1.0)
+            torch.nn.init.constant_(npu.gate, 1.0)
+            relative = (npu(x).item() - 1e-12) / 1e-12
+            assert (relative > 0.02) if error == 0.02 else abs(relative) < error
+
+    def test_a_gate_outside_its_range_has_a_gradient_only_if_it_is_straight(self):
+        for straight, wanted in ((False, 0), (True, 2)):
+            npu = RealNPU(2, 1, straight=straight)
+            torch.nn.init.constant_(npu.weight, 0.5)
+            npu.gate.data.copy_(torch.tensor([-0.1, 1.1]))
+            npu(torch.tensor([[3.0, 2.0]])).sum().backward()
+            assert npu.gate.grad.count_nonzero() == wanted
+
+    def test_options_of_the_modified_unit(self):
+        modified = NEWER["RealNPUModified"].build(2, 1)
+        assert modified.bounds() == {"weight": (-1.0, 1.0), "gate": (0.0, 1.0)}
+        modified.weight.data.copy_(torch.tensor([[0.75, -0.25]]))
+        modified.gate.data.copy_(torch.tensor([0.9, 0.2]))
+        assert modified.sparsity().item() == pytest.approx((0.25 + 0.75) / 2 + (0.1 + 0.2) / 2)
+        assert RealNPU(2, 1).bounds() == {}
+        assert RealNPU(2, 1).sparsity() == 0
+        with_zero = functional.sparsity_of_power(modified.weight, modified.gate, "both, with 0")
+        assert with_zero.item() == pytest.approx((0.25 + 0.25) / 2 + 0.15)
+        with pytest.raises(ValueError, match=r"^project must be 'none' or 'gate' or 'weight' or 'both', got 'all'$"):
+            RealNPU(2, 1, project="all")
