@@ -8,6 +8,11 @@ inside it; otherwise its children are searched.
 from .adam import Training as Training
 from .adam import train as train
 from .constraints import constrain as constrain
+from .least_squares import Minimum as Minimum
+from .least_squares import Stopping as Stopping
+from .least_squares import least_squares as least_squares
+from .levenberg_marquardt import Account as Account
+from .levenberg_marquardt import LevenbergMarquardt as LevenbergMarquardt
 from .regularizers import input_regularizer_add as input_regularizer_add
 from .regularizers import input_regularizer_mul as input_regularizer_mul
 from .regularizers import sparsity_error as sparsity_error
@@ -15,11 +20,16 @@ from .regularizers import sparsity_loss as sparsity_loss
 from .schedule import SparsitySchedule as SparsitySchedule
 
 __all__ = [
+    "Account",
+    "LevenbergMarquardt",
+    "Minimum",
     "SparsitySchedule",
+    "Stopping",
     "Training",
     "constrain",
     "input_regularizer_add",
     "input_regularizer_mul",
+    "least_squares",
     "sparsity_error",
     "sparsity_loss",
     "train",
