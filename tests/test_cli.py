@@ -126,7 +126,7 @@ def test_version():
         (["run", "table-1", "--ops", "add"], "table-1 has no operation 'add'; it has mul"),
         (["run", "table-1", "--seeds", "0"], "seeds must be a whole number from 1 to 1,000,000, got 0"),
         (["run", "table-1", "--seeds", "many"], "'many' is not a valid integer"),
-        (["run", "table-1", "--iterations", "-1"], "iterations must be a whole number from 0 to 2^32 - 1, got -1"),
+        (["run", "table-1", "--iterations", "0"], "iterations must be a whole number from 1 to 2^32 - 1, got 0"),
         (["run", "table-1", "--jobs", "0"], "--jobs"),
         (["run", "table-1", "--engine", "gpu"], "auto"),
         (["run", "table-1", "--budget", "9"], "'9' is not a duration; write 90s, 9m or 1h30m"),
@@ -423,7 +423,7 @@ def test_budget(monkeypatch, text, seconds):
     done = arithmos("run", "table-1", "--budget", text)
     assert given["budget_s"] == seconds
     assert done.exit_code == 0
-    assert "Out of time: 30 of 300 runs are in runs, 270 to go. Unfinished runs were saved." in done.stdout
+    assert "Out of time: 30 of 300 runs are in runs, 270 left. Unfinished runs were saved." in done.stdout
     assert done.stdout.splitlines()[-1] == f"  arithmos run table-1 --budget {text}"
 
 
@@ -453,7 +453,7 @@ def test_ctrl_c_keeps_what_is_under_way():
     out, err = process.communicate(timeout=300)
     assert "Traceback" not in err, err
     assert process.returncode == 130, err
-    assert "Interrupted: 0 of 2 runs are in runs, 2 to go" in out
+    assert "Interrupted: 0 of 2 runs are in runs, 2 left" in out
     assert len(Store("runs").suspended) == 2
 
 

@@ -69,7 +69,7 @@ def test_each_unit_has_its_row_or_its_line():
 def test_what_was_refused_is_told_when_time_runs_out():
     done = arithmos("run", "table-1", *models("Integers"), *SHORT, "--engine", "torch", "--budget", "0s")
     assert done.exit_code == 1
-    assert "Out of time: 0 of 4 runs are in runs, 2 to go" in done.stdout
+    assert "Out of time: 0 of 4 runs are in runs, 2 left" in done.stdout
     assert "Refused or failed: 2 of NAU>units.py:Integers. Unfinished runs were saved. Resume with:" in done.stdout
 
 

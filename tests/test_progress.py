@@ -47,6 +47,19 @@ def test_runs_without_a_threshold_are_not_called_unsolved(clock):
     assert said == ["1 without a threshold", "2 without a threshold", "1 solved, 2 without a threshold"]
 
 
+def test_the_rest_is_estimated_once_a_part_of_the_work_is_done(clock):
+    out = io.StringIO()
+    watch = Watch(Console(file=out, width=200))
+    watch.begin(runs=2, stored=0, work=1000)
+    for _ in range(2):  # the first seconds are spent on compilation
+        clock[0] += 20
+        watch.advance(1_000, 1.5)
+    assert out.getvalue().splitlines() == [
+        "0 of 2 runs, 50 iterations/s, 0 solved",
+        "0 of 2 runs, 50 iterations/s, 3 h 42 min left, 0 solved",
+    ]
+
+
 def test_what_need_not_be_done_makes_it_no_faster(clock):
     out = io.StringIO()
     watch = Watch(Console(file=out, width=200))
@@ -87,7 +100,7 @@ def test_nothing_was_done_yet(clock):
     watch.begin(runs=1, stored=0, work=1)
     clock[0] += 11
     watch.advance(0, 0)
-    assert out.getvalue() == "0 of 1 runs, 0 iterations/s, unknown left, 0 solved\n"
+    assert out.getvalue() == "0 of 1 runs, 0 iterations/s, 0 solved\n"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from .engines import Run
 from .judging.runs import is_solved
 
 EVERY_S = 10.0
+TOLD_FROM = 0.002
+"""Share of the work that must be done before the rest is estimated: the first moments go into compilation."""
 
 
 class Barred:
@@ -99,9 +101,9 @@ class Watch(Barred):
         )
 
     def _line(self) -> str:
-        elapsed_s = time.monotonic() - self._begun
-        left = duration(max(0.0, self._work - self._done) * elapsed_s / self._done) if self._done else "unknown"
-        return f"{self._counted()}, {self._speed()}, {left} left, {self._verdicts()}"
+        elapsed_s, done = time.monotonic() - self._begun, self._done / self._work if self._work else 0.0
+        left = f"{duration(max(0.0, 1 / done - 1) * elapsed_s)} left, " if done >= TOLD_FROM else ""
+        return f"{self._counted()}, {self._speed()}, {left}{self._verdicts()}"
 
     def _verdicts(self) -> str:
         """Count solved runs, and runs without a threshold, which for digits comes from reference runs later."""

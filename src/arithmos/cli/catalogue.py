@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @of_papers
 @of_store
 @formatted
-def list_(papers: "Sequence[Paper]", store: Path, format: Any) -> None:
+def list_(papers: "Sequence[Paper]", store: Path, format: Any, width: Any) -> None:
     """List the experiments.
 
     For each: its place in the paper, its runs, how many of them are stored, and how long the others might take.
@@ -26,12 +26,13 @@ def list_(papers: "Sequence[Paper]", store: Path, format: Any) -> None:
     from .. import bench
     from ..report.tables import listing
 
-    echo(listing.write(bench.catalogue(store, papers=papers), "Experiments", listing.CATALOGUE, format))
+    frame = bench.catalogue(store, papers=papers)
+    echo(listing.write(frame, "Experiments", listing.CATALOGUE, format, width=width))
 
 
 @click.command(cls=Verb, epilog="arithmos models")
 @formatted
-def models(format: Any) -> None:
+def models(format: Any, width: Any) -> None:
     """List the models.
 
     For each: its layers, its regularizer, and the engines that can run it on this machine.
@@ -41,7 +42,7 @@ def models(format: Any) -> None:
     from ..spec import MODELS
 
     frame = listing.models(MODELS.values(), Engines(say=complain))
-    echo(listing.write(frame, "Models", listing.MODELS, format))
+    echo(listing.write(frame, "Models", listing.MODELS, format, width=width))
 
 
 @click.command(

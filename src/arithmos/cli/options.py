@@ -2,6 +2,8 @@
 
 import math
 import re
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -128,7 +130,24 @@ judged_by = click.option(
     metavar="NAME",
     help="Name of the thresholds that decide which runs are solved [default: the first of the paper's].",
 )
-formatted = click.option("--format", type=Names(formats), default="text", show_default=True, help="Output format.")
+
+
+def fitting(ctx: click.Context, param: click.Parameter, value: bool) -> int | None:
+    """Return the width that tables must fit: that of the terminal, or none with --wide and in files and pipes."""
+    return None if value or not sys.stdout.isatty() else shutil.get_terminal_size().columns
+
+
+widely = click.option(
+    "--wide", "width", is_flag=True, callback=fitting, help="Show all columns, also where the terminal is too narrow."
+)
+
+
+def formatted(command: Command) -> Command:
+    """Add the options for the format of a table."""
+    format = click.option("--format", type=Names(formats), default="text", show_default=True, help="Output format.")
+    return format(widely(command))
+
+
 snapped = click.option(
     "--snap",
     type=click.FloatRange(0, 0.5),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @judged_by
 @of_store
 @formatted
-def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: Any) -> None:
+def table(experiment: str, criterion: Any, store: Path, format: Any, width: Any, **chosen: Any) -> None:
     """Print the table of an experiment.
 
     Published numbers are below ours. If only a part was run, give the options that chose it.
@@ -32,7 +32,7 @@ def table(experiment: str, criterion: Any, store: Path, format: Any, **chosen: A
     [part] = pick([experiment], **chosen)
     with asked():
         frame = summarize(Store(store), part, criterion=criterion)
-    echo(render(frame, part, format))
+    echo(render(frame, part, format, width=width))
 
 
 @click.command(
@@ -89,7 +89,9 @@ def drawn(name: str, **chosen: Any) -> "Experiment | Surface":
 @judged_by
 @of_store
 @formatted
-def verdict(experiments: Sequence[str], papers: "Sequence[Paper]", criterion: Any, store: Path, format: Any) -> None:
+def verdict(
+    experiments: Sequence[str], papers: "Sequence[Paper]", criterion: Any, store: Path, format: Any, width: Any
+) -> None:
     """Judge the published numbers.
 
     Each agrees with ours, differs, or cannot be told apart: a number agrees only if the test would have found a
@@ -100,7 +102,7 @@ def verdict(experiments: Sequence[str], papers: "Sequence[Paper]", criterion: An
 
     with asked():
         frame = verdicts(Store(store), all_or(experiments, papers), criterion=criterion)
-    echo(render_verdicts(frame, format, every=bool(experiments)))
+    echo(render_verdicts(frame, format, every=bool(experiments), width=width))
 
 
 @click.command(cls=Verb, epilog="arithmos claims\narithmos claims ablation-1 square-nmu")
@@ -109,7 +111,9 @@ def verdict(experiments: Sequence[str], papers: "Sequence[Paper]", criterion: An
 @judged_by
 @of_store
 @formatted
-def claims(claims: Sequence[str], papers: "Sequence[Paper]", criterion: Any, store: Path, format: Any) -> None:
+def claims(
+    claims: Sequence[str], papers: "Sequence[Paper]", criterion: Any, store: Path, format: Any, width: Any
+) -> None:
     """Test the claims of a paper on the stored runs."""
     from ..report import claims as decide
     from ..report import render_claims
@@ -118,7 +122,7 @@ def claims(claims: Sequence[str], papers: "Sequence[Paper]", criterion: Any, sto
     with asked():
         names = claims or [f"{claim.paper}/{claim.name}" for paper in papers for claim in paper.claims]
         frame = decide(Store(store), names, criterion=criterion)
-    echo(render_claims(frame, format))
+    echo(render_claims(frame, format, width=width))
 
 
 @click.command(cls=Verb, epilog="arithmos judges\narithmos judges table-2 --format markdown")
@@ -127,7 +131,9 @@ def claims(claims: Sequence[str], papers: "Sequence[Paper]", criterion: Any, sto
 @judged_by
 @of_store
 @formatted
-def judges(experiments: Sequence[str], papers: "Sequence[Paper]", criterion: Any, store: Path, format: Any) -> None:
+def judges(
+    experiments: Sequence[str], papers: "Sequence[Paper]", criterion: Any, store: Path, format: Any, width: Any
+) -> None:
     """Compare the paper's judge with the exact one.
 
     A run can be solved although its network, with rounded weights, is not the task's formula, or the other way round.
@@ -138,7 +144,7 @@ def judges(experiments: Sequence[str], papers: "Sequence[Paper]", criterion: Any
 
     with asked():
         frame = compare(Store(store), all_or(experiments, papers), criterion=criterion)
-    echo(render_judges(frame, format))
+    echo(render_judges(frame, format, width=width))
 
 
 @click.command(cls=Verb, epilog="arithmos report\narithmos report --store results -o report.html")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Names, engines, in_threads, new_store, pick, seconds, selection, with_papers
+from .options import Names, engines, in_threads, new_store, pick, seconds, selection, widely, with_papers
 from .program import INTERRUPTED, Verb, asked, complain, echo, extra
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--engine", type=Names(lambda: ("auto", *engines())), default="auto", show_default=True, help="Engine to use."
 )
+@widely
 @new_store()
 @in_threads("threads")
 @click.option("--budget", "budget_s", callback=seconds, metavar="TIME", help="Time limit: 90s, 9m or 1h30m.")
@@ -39,9 +40,7 @@ if TYPE_CHECKING:
 @click.option("--all-records", is_flag=True, help="Store complete learning curves instead of thinned ones.")
 @click.option("--dry-run", is_flag=True, help="Run nothing; print what would be run, and how long it might take.")
 @click.pass_context
-def run(
-    ctx: click.Context, /, experiments: Sequence[str], store: Path, dask: str | None, dry_run: bool, **options: Any
-) -> None:
+def run(ctx: click.Context, /, experiments: Sequence[str], store: Path, dry_run: bool, **options: Any) -> None:
     """Run the missing runs of experiments, and store them.
 
     An experiment is a name that `arithmos list` shows, or a TOML file of your own, such as `arithmos show NAME --toml`
@@ -53,17 +52,17 @@ def run(
     from .. import bench
     from ..store import Store
 
-    if dask is not None:
+    if options["dask"] is not None:
         with extra("cluster"):
             import distributed  # noqa: F401
-    how = {name: options.pop(name) for name in ("engine", "threads", "budget_s", "all_records")}
+    how = {name: options.pop(name) for name in ("engine", "threads", "budget_s", "all_records", "dask", "width")}
     parts = pick(experiments, **options)
     with asked():
         bench.load_units(parts)
-    ctx.exit((preview if dry_run else campaign)(parts, Store(store), ctx.obj, dask=dask, **how))
+    ctx.exit((preview if dry_run else campaign)(parts, Store(store), ctx.obj, **how))
 
 
-def campaign(parts: "Sequence[Experiment]", store: "Store", command: str, **how: Any) -> int:
+def campaign(parts: "Sequence[Experiment]", store: "Store", command: str, width: int | None, **how: Any) -> int:
     """Run what is missing, print the tables and a conclusion, and return the exit status."""
     from .. import bench
     from ..progress import Watch
@@ -73,7 +72,7 @@ def campaign(parts: "Sequence[Experiment]", store: "Store", command: str, **how:
         outcome = bench.run(parts, store=store, progress=watch, **how)
     for part in parts:
         if not part.axis:
-            echo(render(summarize(store, part), part) + "\n")
+            echo(render(summarize(store, part), part, width=width) + "\n")
     echo(conclusion(outcome, store.path, command))
     return INTERRUPTED if outcome.stopped == "interrupted" else 1 if outcome.missed else 0
 
@@ -112,7 +111,7 @@ def conclusion(outcome: "Outcome", store: Path, command: str) -> str:
     missed = f" Refused or failed: {', '.join(f'{n} of {model}' for model, n in counts.items())}." if counts else ""
     if outcome.stopped:
         return (
-            f"{outcome.stopped.capitalize()}: {done} of {outcome.runs} runs are in {store}, {outcome.left} to go."
+            f"{outcome.stopped.capitalize()}: {done} of {outcome.runs} runs are in {store}, {outcome.left} left."
             f"{missed} Unfinished runs were saved. Resume with:\n  {command}"
         )
     if not outcome.finished and not missed:

@@ -131,7 +131,11 @@ class Experiment:
                 raise ValueError(f"only one of epochs and iterations must be given, got {epochs} and {iterations}")
             specs = [_shortened(spec, epochs, self.name) for spec in specs]
             published = None
-        if iterations is not None and any(spec.iterations != iterations for spec in specs):
+        if (
+            iterations is not None
+            and _checks.whole("iterations", iterations, 1)
+            and any(spec.iterations != iterations for spec in specs)
+        ):
             specs = [dataclasses.replace(spec, iterations=iterations) for spec in specs]
             published = None
         if seeds is None:

@@ -188,7 +188,7 @@ def test_ctrl_c_brings_home_what_is_under_way(machines, telltale):
     client.send_signal(signal.SIGINT)
     out, err = client.communicate(timeout=120)
     assert client.returncode == 130, err
-    assert "Interrupted: 0 of 4 runs are in runs, 4 to go. Unfinished runs were saved." in out
+    assert "Interrupted: 0 of 4 runs are in runs, 4 left. Unfinished runs were saved." in out
     assert "Traceback" not in err
     assert Store("runs").suspended
 

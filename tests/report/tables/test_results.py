@@ -170,3 +170,26 @@ def test_percent():
 
 def test_formats():
     assert [*FORMATS, "json"] == list(SUFFIXES)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_table_fits_the_terminal(store, width):
+    for part in (TABLE, SWEEP):
+        lines = render(summarize(store, part), part, width=width).splitlines()
+        assert max(map(len, lines[1:])) <= width
+    assert "--wide" not in render(summarize(store, TABLE), TABLE)
+
+
+def test_a_narrow_table_leaves_out_what_matters_least_and_says_so():
+    rows = [
+        [Cell("NMU"), Cell("98%", "1%", "5%", maths=True), Cell("1.4·10⁶", maths=True), Cell("some words of a note")]
+    ]
+    grid = Grid("Rates", ["Model", "Success rate", "Solved at", "Note"], [rows], optional=["Solved at"])
+    assert grid.write("text", 200) == grid.write("text")
+    assert "1.4·10⁶" in grid.write("text", 52)  # a title is wrapped first
+    lines = grid.write("text", 44).splitlines()
+    assert lines[2].split() == ["Model", "Success", "rate", "Note"]
+    assert lines[4].split() == ["NMU", "98%", "+1%", "−5%", "some", "words", "of", "a", "note"]
+    assert " ".join(lines[6:]) == "Left out to fit the terminal: Solved at. Show all with --wide."
+    assert "Solved at; intervals" in " ".join(grid.write("text", 36).splitlines())
+    assert max(map(len, grid.write("text", 30).splitlines())) <= 36  # words are wrapped at twenty letters, not below

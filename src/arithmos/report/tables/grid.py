@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,8 @@ import pandas as pd
 from ..._text import TEX
 
 Format = Literal["text", "markdown", "latex", "html", "json"]
+Rows = list[list[list[str]]]
+"""Groups of rows of text."""
 
 _PLAIN = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _MATHS = {"·": r" \cdot ", "−": "-", "×": r"\times ", "√z": r"\sqrt{z}", "∪": r" \cup ", "∞": r"\infty ", "%": r"\%"}
@@ -64,16 +67,18 @@ class Grid:
         header: names of its columns.
         groups: groups of rows.
         notes: notes below the table.
+        optional: names of columns that a narrow terminal can do without, the least important first.
     """
 
     title: str
     header: Sequence[str]
     groups: Sequence[Sequence[Sequence[Cell]]]
     notes: Sequence[str] = ()
+    optional: Sequence[str] = ()
 
-    def write(self, format: Format) -> str:
-        """Render the table in one of `FORMATS`."""
-        return FORMATS[format](self)
+    def write(self, format: Format, width: int | None = None) -> str:
+        """Render the table in one of `FORMATS`; as text, it fits a terminal of this width."""
+        return text(self, width) if format == "text" else FORMATS[format](self)
 
 
 def to_json(frame: pd.DataFrame) -> str:
@@ -89,19 +94,69 @@ def _plain(value: object) -> object:
     raise TypeError(f"{value!r} cannot be written as JSON")
 
 
-def text(grid: Grid) -> str:
-    """Render a table as aligned text."""
-    cells = [[[cell.plain for cell in row] for row in group] for group in grid.groups]
-    lines = [list(grid.header), *[row for group in cells for row in group]]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+def text(grid: Grid, width: int | None = None) -> str:
+    """Render a table as aligned text.
 
-    def line(row: Sequence[str]) -> str:
-        return "  ".join(f"{value:<{width}}" for value, width in zip(row, widths, strict=True)).rstrip()
+    In a terminal that is too narrow, titles of columns are wrapped; then optional columns are left out, then intervals,
+    which a note says; then the widest column is wrapped.
+    """
+    header, groups, notes = _fitted(grid, width)
+    widths = _widths(header, groups)
+    if width is not None and _total(widths) > width:
+        widths = _widths(_longest_words(header), groups)
+    if width is not None and _total(widths) > width:
+        widest = widths.index(max(widths))
+        widths[widest] = max(20, widths[widest] - _total(widths) + width)
 
-    rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
-    body = [text for group in cells for text in ("", *map(line, group))][1:]
-    notes = [textwrap.fill(note, max(80, len(rule))) for note in grid.notes]
-    return "\n".join([grid.title, "", line(list(grid.header)), rule, *body, rule, *notes])
+    def lines(row: Sequence[str]) -> list[str]:
+        sized = zip(row, widths, strict=True)
+        wrapped = [[value] if len(value) <= size else textwrap.wrap(value, size) for value, size in sized]
+        return [
+            "  ".join(f"{value:<{size}}" for value, size in zip(part, widths, strict=True)).rstrip()
+            for part in zip_longest(*wrapped, fillvalue="")
+        ]
+
+    rule = "─" * _total(widths)
+    body = [line for group in groups for line in ("", *(line for row in group for line in lines(row)))][1:]
+    filled = [textwrap.fill(note, width or max(80, len(rule))) for note in notes]
+    return "\n".join([grid.title, "", *lines(header), rule, *body, rule, *filled])
+
+
+def _fitted(grid: Grid, width: int | None) -> tuple[list[str], Rows, list[str]]:
+    """Return the header, the groups of rows and the notes of what a terminal of this width has room for."""
+    header, groups = list(grid.header), [[[cell.plain for cell in row] for row in group] for group in grid.groups]
+    left_out: list[str] = []
+
+    def fits() -> bool:
+        return width is None or _total(_widths(_longest_words(header), groups)) <= width
+
+    for name in grid.optional:
+        if not fits() and name in header:
+            left_out.append(name)
+            kept = [place for place, other in enumerate(header) if other != name]
+            header, groups = [header[place] for place in kept], _chosen(groups, kept)
+    if not fits() and any(cell.plus for group in grid.groups for row in group for cell in row):
+        kept = [place for place, name in enumerate(grid.header) if name not in left_out]
+        groups = _chosen([[[cell.value for cell in row] for row in group] for group in grid.groups], kept)
+        left_out.append("intervals")
+    note = f"Left out to fit the terminal: {'; '.join(left_out)}. Show all with --wide."
+    return header, groups, [*grid.notes, *([note] if left_out else [])]
+
+
+def _chosen(groups: Rows, columns: Sequence[int]) -> Rows:
+    return [[[row[place] for place in columns] for row in group] for group in groups]
+
+
+def _widths(header: Sequence[str], groups: Rows) -> list[int]:
+    return [max(map(len, column)) for column in zip(header, *(row for group in groups for row in group), strict=True)]
+
+
+def _longest_words(header: Sequence[str]) -> list[str]:
+    return [max(name.split() or [""], key=len) for name in header]
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + 2 * (len(widths) - 1)
 
 
 def markdown(grid: Grid) -> str:

@@ -67,14 +67,15 @@ def disagreements(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[(frame["solved_not_exact"] > 0) | (frame["exact_not_solved"] > 0)]
 
 
-def render_judges(frame: pd.DataFrame, format: Format = "text") -> str:
+def render_judges(frame: pd.DataFrame, format: Format = "text", *, width: int | None = None) -> str:
     """Render the verdicts of the two judges as text, Markdown, LaTeX, HTML or JSON.
 
     Args:
         frame: result of `judges`.
         format: "text", "markdown", "latex", "html" or "json".
+        width: columns of the terminal that text must fit; any width by default.
     """
-    return to_json(frame) if format == "json" else judges_grid(frame).write(format)
+    return to_json(frame) if format == "json" else judges_grid(frame).write(format, width)
 
 
 def judges_grid(frame: pd.DataFrame) -> Grid:
@@ -90,7 +91,8 @@ def judges_grid(frame: pd.DataFrame) -> Grid:
         "rounded, is the task's formula. Sparsity error: the median of the exact runs, which shows how far the weights "
         "were moved."
     ]
-    return Grid(title, [*header, "Sparsity error"], groups, notes if groups else ["There are no runs to judge."])
+    notes = notes if groups else ["There are no runs to judge."]
+    return Grid(title, [*header, "Sparsity error"], groups, notes, optional=["Sparsity error"])
 
 
 def _line(row: Any) -> list[Cell]:

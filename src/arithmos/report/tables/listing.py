@@ -22,7 +22,7 @@ CATALOGUE: Columns = {
     "runs": ("Runs", str),
     "iterations": ("Iterations", scientific),
     "stored": ("Stored", str),
-    "seconds": ("To go", lambda seconds: duration(seconds) if seconds else "done"),
+    "seconds": ("Time left", lambda seconds: duration(seconds) if seconds else "done"),
 }
 MODELS: Columns = {
     "model": ("Name", str),
@@ -58,17 +58,22 @@ RUNS: Columns = {
     "ended_early": ("Ended early", lambda ended: "yes" if ended else ""),
 }
 
+OPTIONAL = ("Ended early", "Iterations", "Regularizer", "Sparsity error", "Best record")
+"""Columns that a narrow terminal can do without, the least important first."""
+
 MEASURED = ["exact", "solved_at", "best_step", "best_test", "best_sparsity", "ended_early"]
 """Store columns of a list of runs."""
 
 
-def write(frame: pd.DataFrame, title: str, columns: Columns, format: Format = "text") -> str:
+def write(
+    frame: pd.DataFrame, title: str, columns: Columns, format: Format = "text", *, width: int | None = None
+) -> str:
     """Render a list in one of the formats of a table; columns that are not described are shown as they are."""
     if format == "json":
         return to_json(frame)
     shown = [columns.get(name, (name.replace("_", " ").capitalize(), str)) for name in map(str, frame)]
     rows = [[Cell(show(value)) for value, (_, show) in zip(row, shown, strict=True)] for row in frame.to_numpy(object)]
-    return Grid(title, [header for header, _ in shown], [rows]).write(format)
+    return Grid(title, [header for header, _ in shown], [rows], optional=OPTIONAL).write(format, width)
 
 
 def models(chosen: Iterable[Model], engines: Engines) -> pd.DataFrame:

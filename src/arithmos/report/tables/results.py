@@ -17,18 +17,22 @@ Row = Mapping[str, Any]
 
 _MEASURES = ("success_rate", "solved_at_median", "solved_at_mean", "sparsity_mean")
 
+OPTIONAL = ("Median agrees", "p", "Sparsity error", "Solved at, mean", "Solved at, median", "Threshold")
+"""Columns that a narrow terminal can do without, the least important first."""
+
 EXACT = "Exact: the network of the best record is the task's formula once its weights are rounded, however far."
 
 
-def render(frame: pd.DataFrame, experiment: Experiment, format: Format = "text") -> str:
+def render(frame: pd.DataFrame, experiment: Experiment, format: Format = "text", *, width: int | None = None) -> str:
     """Render a summary as text, Markdown, LaTeX (booktabs), HTML or JSON.
 
     Args:
         frame: result of `summarize` for the experiment.
         experiment: the experiment.
         format: "text", "markdown", "latex", "html" or "json".
+        width: columns of the terminal that text must fit; any width by default.
     """
-    return to_json(frame) if format == "json" else grid(frame, experiment).write(format)
+    return to_json(frame) if format == "json" else grid(frame, experiment).write(format, width)
 
 
 def grid(frame: pd.DataFrame, experiment: Experiment) -> Grid:
@@ -49,7 +53,7 @@ def grid(frame: pd.DataFrame, experiment: Experiment) -> Grid:
     notes = _notes(rows, experiment, compared)
     if rows and not any(row["n"] or isinstance(row.get("note"), str) for row in rows):
         notes.append(f"There are no runs yet. Run the experiment with: arithmos run {experiment.name}")
-    return Grid(title, header, groups, notes)
+    return Grid(title, header, groups, notes, OPTIONAL)
 
 
 def _exact(rows: Sequence[Row]) -> bool:

@@ -38,20 +38,23 @@ FINDS = (
 Row = Mapping[str, Any]
 
 
-def render_verdicts(frame: pd.DataFrame, format: Format = "text", *, every: bool = True) -> str:
+def render_verdicts(
+    frame: pd.DataFrame, format: Format = "text", *, every: bool = True, width: int | None = None
+) -> str:
     """Render the matrix of verdicts and, below it, the numbers of each experiment.
 
     Args:
         frame: result of `verdicts`.
         format: "text", "markdown", "latex", "html" or "json"; JSON holds the rows.
         every: whether to show all numbers, or only those that differ.
+        width: columns of the terminal that text must fit; any width by default.
     """
     if format == "json":
         return to_json(frame)
     shown = frame if every else frame[frame["verdict"] == "differs"]
     matrices = [matrix_grid(part) for _, part in frame.groupby("paper", sort=False)] or [matrix_grid(frame)]
     tables = [*matrices, *[verdict_grid(part) for _, part in shown.groupby(["paper", "experiment"], sort=False)]]
-    return "\n\n".join(table.write(format) for table in tables)
+    return "\n\n".join(table.write(format, width) for table in tables)
 
 
 def matrix_grid(frame: pd.DataFrame) -> Grid:
@@ -72,7 +75,8 @@ def matrix_grid(frame: pd.DataFrame) -> Grid:
     title = "Verdicts on the published numbers"
     if len(frame):
         title += f" of {PAPERS[frame['paper'].iloc[0]].reference}"
-    return Grid(title, header, [cells[:-1], cells[-1:]] if cells else [], notes if cells else ["Nothing is published."])
+    notes = notes if cells else ["Nothing is published."]
+    return Grid(title, header, [cells[:-1], cells[-1:]] if cells else [], notes, optional=words)
 
 
 def words_of(frame: pd.DataFrame) -> list[str]:
@@ -91,7 +95,9 @@ def verdict_grid(frame: pd.DataFrame) -> Grid:
     paper = PAPERS[experiment.paper]
     concerned = [found for found in paper.findings if any(found.concerns(row) for row in rows)]
     notes = [FINDS, *[written(found, experiment) for found in concerned]]
-    return Grid(f"{experiment.item}: {experiment.title}", header, groups, notes)
+    return Grid(
+        f"{experiment.item}: {experiment.title}", header, groups, notes, optional=["Note", "Solved", "p", "Finds"]
+    )
 
 
 def _line(row: Row, experiment: Experiment) -> list[Cell]:
