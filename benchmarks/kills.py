@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import machine
 import numpy as np
@@ -92,8 +92,8 @@ class Reporting(Store):
 class Eager(Reporting):
     """Stores every run at once."""
 
-    def writer(self, **options: float) -> Writer:
-        return super().writer(flush_s=0)
+    def writer(self, **options: Any) -> Writer:
+        return super().writer(**options | {"flush_s": 0.0})
 
 
 def pack(path: Path) -> None:

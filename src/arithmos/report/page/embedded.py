@@ -1,7 +1,9 @@
-"""Values embedded in a page: JSON for script elements, with numbers no longer than needed."""
+"""Values embedded in a page: compressed, with numbers no longer than needed."""
 
+import base64
 import json
 import math
+import zlib
 from typing import Any
 
 import numpy as np
@@ -37,14 +39,19 @@ def shortened(value: Any) -> Any:
     return significant(value) if isinstance(value, float) else value
 
 
-def script_json(value: Any) -> Markup:
-    r"""Return JSON that cannot end its script element; characters that cannot be printed become escapes.
+def packed(text: str) -> Markup:
+    """Return text that a script of the page unpacks when it is needed: compressed, then in base64.
 
     Example:
-        >>> print(script_json("</script>\u202e"))
-        "\u003c/script>\\u202e"
+        >>> zlib.decompress(base64.b64decode(packed("</script>"))).decode()
+        '</script>'
     """
+    return Markup(base64.b64encode(zlib.compress(text.encode(), 9)).decode())
+
+
+def packed_json(value: Any) -> Markup:
+    """Return a value as packed JSON; in its strings, characters that cannot be printed become escapes."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     if not text.isprintable():
         text = "".join(c if c.isprintable() else json.dumps(escaped(c))[1:-1] for c in text)
-    return Markup(text.replace("<", r"\u003c"))
+    return packed(text)

@@ -10,7 +10,6 @@ import altair as alt
 import jinja2
 import pandas as pd
 from altair.utils.schemapi import debug_mode
-from markupsafe import Markup
 
 from ... import __version__
 from ..._files import write_whole
@@ -32,7 +31,7 @@ from ..tables.results import note_on
 from ..tables.summary import summary_of
 from ..tables.verdicts import FINDS, finds, measure, number, words_of, written
 from . import provenance
-from .embedded import script_json, shortened
+from .embedded import packed, packed_json, shortened
 from .provenance import catalogue, made, others
 from .samples import EACH, MEASURED, samples
 
@@ -146,7 +145,7 @@ def _page(store: Store, snapshot: Snapshot, paper: Paper, criterion: str | None)
         raise RuntimeError(f"vl-convert could not bundle Vega-Lite {_VEGA_LITE}")
     note = note_on(paper.experiments[0], criterion_of(paper.experiments[0], criterion))
     template = _environment().get_template("report.html")
-    return template.render(**contents, bundle=Markup(script), version=__version__, criterion=note)
+    return template.render(**contents, bundle=packed(script), version=__version__, criterion=note)
 
 
 def _contents(snapshot: Snapshot, paper: Paper, criterion: str | None) -> dict[str, Any]:
@@ -192,7 +191,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"script_json": script_json, "shortened": shortened, "written": written}
+    environment.filters |= {"packed_json": packed_json, "shortened": shortened, "written": written}
     environment.globals |= {"signs": SIGNS, "number": number, "finds": finds, "measure": measure, "about": FINDS}
     return environment
 

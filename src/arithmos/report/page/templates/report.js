@@ -1,7 +1,23 @@
 "use strict";
 
 const byId = (id) => document.getElementById(id);
-const embedded = (id) => JSON.parse(byId(id).textContent);
+
+// Data and Vega are in the page, compressed, and unpacked when they are needed.
+
+function unpacked(id) {
+  const bytes = Uint8Array.from(atob(byId(id).textContent), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+}
+const embedded = async (id) => JSON.parse(await unpacked(id));
+
+let vega = null;
+const loadVega = () => (vega ??= unpacked("vega").then((text) => document.head.append(element("script", text))));
+
+const element = (name, text, attributes = {}) => {
+  const made = Object.assign(document.createElement(name), attributes);
+  made.append(text);
+  return made;
+};
 const phone = matchMedia("(max-width: 60rem)");
 
 // Figures are drawn when they come into view, with their panels stacked on narrow screens.
@@ -18,6 +34,7 @@ function stacked(spec) {
 
 async function draw(holder, spec) {
   const { role, ariaLabel } = holder; // Vega would overwrite them
+  await loadVega();
   const result = await vegaEmbed(holder, phone.matches ? stacked(spec) : spec, {
     mode: "vega-lite",
     renderer: "svg", // inherits its colors from the page, light or dark
@@ -36,7 +53,7 @@ function highlight(holder, selection, field, value) {
   return holder.view.data(`${selection}_store`, tuples).runAsync();
 }
 
-const drawFigure = (holder) => draw(holder, embedded(`chart-${holder.dataset.chart}`));
+const drawFigure = async (holder) => draw(holder, await embedded(`chart-${holder.dataset.chart}`));
 const figures = [...document.querySelectorAll("[data-chart]")];
 const watch = new IntersectionObserver(
   (entries) => {
@@ -73,11 +90,6 @@ byId("print").addEventListener("click", async () => {
 
 // Single runs.
 
-const element = (name, text, attributes = {}) => {
-  const made = Object.assign(document.createElement(name), attributes);
-  made.append(text);
-  return made;
-};
 const raised = (power) => power.replace(/./g, (sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]));
 function short(value) {
   if (value === null) return "not a number";
@@ -150,10 +162,10 @@ function factsOf(run, { threshold }) {
   ].join(" ").replace(" ;", ";").replace(" .", ".");
 }
 
-function startPicker() {
+async function startPicker() {
   const [experiment, cell, run] = ["experiment", "cell", "run"].map((name) => byId(`pick-${name}`));
   const curves = byId("run-curves");
-  const { experiments, specs, ...charts } = embedded("data-runs");
+  const { experiments, specs, ...charts } = await embedded("data-runs");
   const choose = (select, names) => select.replaceChildren(...names.map(([value, text]) => new Option(text, value)));
 
   function pickExperiment() {
@@ -219,7 +231,7 @@ if (byId("picker")) {
   }, { rootMargin: "50% 0px" });
   watchRuns.observe(byId("picker"));
   for (const link of document.querySelectorAll("a[data-spec]")) {
-    link.addEventListener("click", () => startedPicker()(link.dataset.spec));
+    link.addEventListener("click", () => startedPicker().then((pickSpec) => pickSpec(link.dataset.spec)));
   }
 }
 
@@ -237,10 +249,10 @@ function written({ columns, rows }, as) {
 }
 
 for (const button of document.querySelectorAll("[data-table]")) {
-  button.addEventListener("click", () => {
+  button.addEventListener("click", async () => {
     const { table, as } = button.dataset;
     const type = as === "csv" ? "text/csv" : "application/json";
-    const href = URL.createObjectURL(new Blob([written(embedded(`data-${table}`), as)], { type }));
+    const href = URL.createObjectURL(new Blob([written(await embedded(`data-${table}`), as)], { type }));
     element("a", "", { href, download: `${table}.${as}` }).click();
     setTimeout(() => URL.revokeObjectURL(href), 1000);
   });
