@@ -15,7 +15,7 @@ import pandas as pd
 from ..._text import TEX
 
 Format = Literal["text", "markdown", "latex", "html", "json"]
-Rows = list[list[list[str]]]
+Groups = list[list[list[str]]]
 """Groups of rows of text."""
 
 _PLAIN = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
@@ -122,7 +122,7 @@ def text(grid: Grid, width: int | None = None) -> str:
     return "\n".join([grid.title, "", *lines(header), rule, *body, rule, *filled])
 
 
-def _fitted(grid: Grid, width: int | None) -> tuple[list[str], Rows, list[str]]:
+def _fitted(grid: Grid, width: int | None) -> tuple[list[str], Groups, list[str]]:
     """Return the header, the groups of rows and the notes of what a terminal of this width has room for."""
     header, groups = list(grid.header), [[[cell.plain for cell in row] for row in group] for group in grid.groups]
     left_out: list[str] = []
@@ -143,11 +143,11 @@ def _fitted(grid: Grid, width: int | None) -> tuple[list[str], Rows, list[str]]:
     return header, groups, [*grid.notes, *([note] if left_out else [])]
 
 
-def _chosen(groups: Rows, columns: Sequence[int]) -> Rows:
+def _chosen(groups: Groups, columns: Sequence[int]) -> Groups:
     return [[[row[place] for place in columns] for row in group] for group in groups]
 
 
-def _widths(header: Sequence[str], groups: Rows) -> list[int]:
+def _widths(header: Sequence[str], groups: Groups) -> list[int]:
     return [max(map(len, column)) for column in zip(header, *(row for group in groups for row in group), strict=True)]
 
 
