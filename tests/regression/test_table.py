@@ -183,3 +183,113 @@ def test_wide_files(tmp_path):
     table = read_columns(write(tmp_path / "data.csv", "\n".join([",".join([*names, "a", "y"]), *rows])), ["y"])
     assert table.names == ("a",)
     assert len(table.left_out) == 9_998
+
+
+def table_of(tmp_path, text, targets=("y",), columns=None):
+    return read_columns(write(tmp_path / "data.csv", text), [*targets], columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "note"),
+    [
+        ("a;y\n1,5;2\n-2,25;4\n0,5;7\n", [1.5, -2.25, 0.5], "numbers were read with a decimal comma"),
+        ("a;y\n1.234,5;2\n12,75;4\n1.000.000,25;7\n", [1234.5, 12.75, 1e6 + 0.25], "with a decimal comma"),
+        ("a;y\n1.234;0,5\n12;0,25\n7;0,75\n", [1234, 12, 7], "with a decimal comma"),
+        ('a,y\n"1,234.5",2\n"12.75",4\n"1,000,000.25",7\n', [1234.5, 12.75, 1e6 + 0.25], None),
+        ('a,y\n"1,234",0.5\n12,0.25\n7,0.75\n', [1234, 12, 7], None),
+        ('a,y\n"1,5",2\n"2,25",4\n3,7\n', [1.5, 2.25, 3], "with a decimal comma"),
+        ("a;y\n1 234,5;2\n12,5;4\n1\u00a0000\u202f000,5;7\n", [1234.5, 12.5, 1e6 + 0.5], "with a decimal comma"),
+        ("a;y\n1'234.5;2\n12.5;4\n1’000’000.5;7\n", [1234.5, 12.5, 1e6 + 0.5], None),
+        ("a;y\n−1.5;2\n−2;4\n3;7\n", [-1.5, -2, 3], None),
+        ("a;y\n1,234;2\n2,345;4\n3,456;7\n", [1.234, 2.345, 3.456], "numbers such as 1,234 were read as 1.234"),
+        ('a,y\n"1,234",2\n"2,345",4\n"3,456",7\n', [1234, 2345, 3456], "numbers such as 1,234 were read as 1234"),
+        ("a\ty\n1,5\t2\n2,5\t4\n3\t7\n", [1.5, 2.5, 3], "with a decimal comma"),
+        ("a;y\n1,5e3;2\n2,5;4\n3;7\n", [1500, 2.5, 3], "with a decimal comma"),
+    ],
+)
+def test_numbers_of_other_countries(tmp_path, text, expected, note):
+    table = table_of(tmp_path, text)
+    np.testing.assert_array_equal(table.x[:, 0], expected)
+    assert table.left_out == ()
+    assert [note in line for line in table.notes] == ([] if note is None else [True])
+
+
+@pytest.mark.parametrize("value", ["1,23,456", "12.34,5", "1.23.456", "1 23", "12,5 €", "1.234.56"])
+def test_what_is_almost_a_number_is_text(tmp_path, value):
+    text = f"a;b;y\n{value};1;0,5\n{value};2;2,5\n{value};3;1,5\n{value};4;0,25\n"
+    table = table_of(tmp_path, text)
+    assert table.names == ("b",)
+    assert table.left_out == (f"column 'a', which is '{value}' in every row",)
+
+
+@pytest.mark.parametrize("gap", ["", "NA", "n/a", "null", "NaN", "?", "-", "–", " ", "None"])
+def test_gaps_by_any_name(tmp_path, gap):
+    table = table_of(tmp_path, f"a,y\n1,2\n{gap},3\n3,4\n5,6\n7,8\n")
+    assert table.left_out == ("1 of 5 rows, which have gaps",)
+    np.testing.assert_array_equal(table.x[:, 0], [1, 3, 5, 7])
+
+
+def test_categories_and_dates_are_named_and_set_aside(tmp_path):
+    kinds = ["2024-01-31", "01.02.2024", "2024/03/01", "2024-01-31 12:00", "2024-01-31T12:00:00Z", "1/2/2024"]
+    names = "abcdef"
+    rows = [",".join([*kinds, ["red", "blue"][i % 2], f"id {i}", f"{i}", f"{i * i}"]) for i in range(6)]
+    table = table_of(tmp_path, "\n".join([",".join([*names, "color", "key", "n", "y"]), *rows]))
+    dates = [
+        f"column '{name}', which holds dates, such as '{kind}' in row 1"
+        for name, kind in zip(names, kinds, strict=True)
+    ]
+    assert table.names == ("n",)
+    assert table.left_out == (
+        *dates,
+        "column 'color', which holds 2 categories, such as 'red' in row 1",
+        "column 'key', which is text, such as 'id 0' in row 1",
+    )
+
+
+def test_dates_that_were_asked_for_become_days(tmp_path):
+    text = "day;start;a;y\n02.01.2024;2024-01-01 12:00;1;0,5\n01.01.2024;2024-01-01;2;1,5\n03.02.2024;2023-12-31;3;2\n"
+    table = table_of(tmp_path, text, columns=["day", "start"])
+    np.testing.assert_array_equal(table.x, [[1, 1.5], [0, 1], [33, 0]])
+    assert table.notes[1:] == (
+        "column 'day' was read as days since 2024-01-01",
+        "column 'start' was read as days since 2023-12-31",
+    )
+
+
+def test_repeated_rows_and_columns_are_used_once(tmp_path):
+    table = table_of(tmp_path, "a,b,c,y\n1,1,3,4\n2,2,1,5\n1,1,3,4\n3,3,0,1\n1,1,3,5\n")
+    assert table.names == ("a", "c")
+    assert table.left_out == (
+        "1 of 5 rows, which repeat other rows",
+        "column 'b', which equals column 'a' in every row",
+    )
+    assert len(table.x) == 4
+    with pytest.raises(ValueError, match="must have at least 3 different rows without gaps, got 2"):
+        table_of(tmp_path, "a,y\n1,2\n1,2\n2,3\n2,3\n")
+
+
+STRANGE = [
+    "self",
+    "price (EUR)",
+    "größe in m²",
+    "a+b",
+    "x**2",
+    "f(x)",
+    "__import__('os').system('true')",
+    "<script>alert(1)</script>",
+    '*/ system("true"); /*',
+    "=HYPERLINK(1)",
+    "$x$",
+    "{{7*7}}",
+    "pi",
+    "E",
+    "lambda",
+]
+
+
+def test_any_printable_name_is_a_name(tmp_path):
+    head = ";".join('"' + name.replace('"', '""') + '"' for name in STRANGE)
+    rows = [";".join(f"{i * k % 17}" for k in range(1, len(STRANGE) + 1)) + f";{i}" for i in range(1, 9)]
+    table = table_of(tmp_path, "\n".join([f"{head};y", *rows]))
+    assert table.names == tuple(STRANGE)
+    assert table.left_out == ()

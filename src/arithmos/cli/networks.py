@@ -43,6 +43,8 @@ def fit(file: Path, target: Sequence[str], integers: bool, output: Path | None, 
         found = fit_csv(file, target, verbose=1, constants=not integers, **options)
     for line in found.table.left_out:
         complain(f"left out: {line}")
+    for line in found.table.notes:
+        complain(f"note: {line}")
     echo(f"{found}\n")  # before anything can go wrong with the chart
     echo(save(draw(found), chart))
 

@@ -1,7 +1,7 @@
 """Read the columns of a CSV file as numbers and report what was left out."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -9,17 +9,30 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from .. import _checks
 from ..tasks.read import first_line
 from ..tasks.rows import EXACT
-from .products import Floats
+from .notation import GAPS, Notation, notation, numbers
 
 SEPARATORS = ",;\t"
 LEAST_ROWS = 3
 MOST_COLUMNS = 10_000
 MOSTLY = 0.5
 """A column with a larger share of gaps is left out; otherwise, the rows with gaps are."""
+MOST_CATEGORIES = 20
+"""A column of text with more different values than that is not called categories."""
+
+_DATES = {
+    r"\d{4}-\d\d?-\d\d?([T ].*)?": "ISO8601",
+    r"\d{4}/\d\d?/\d\d?": "%Y/%m/%d",
+    r"\d\d?\.\d\d?\.\d{4}": "%d.%m.%Y",
+}
+"""Forms of dates whose order of day and month is beyond doubt."""
+_SLASHED = r"\d\d?/\d\d?/\d{2,4}"
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,7 @@ class DataTable:
         names, targets: names of the input and target columns.
         x, y: their values, `[rows, columns]`.
         left_out: one line for each thing left out, with the reason.
+        notes: one line for each thing that was read in a way to know about.
     """
 
     names: tuple[str, ...]
@@ -37,14 +51,16 @@ class DataTable:
     x: Floats
     y: Floats
     left_out: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str] | None = None) -> DataTable:
     """Read a CSV file whose first line names its columns.
 
-    Columns of text, columns with integers beyond 2^53, columns that are mostly empty or infinite and columns that are
-    constant are left out, and then rows with gaps or infinite values. If such a column is a target or was asked for by
-    name, that is an error.
+    Numbers may have a decimal comma and marks between thousands. Columns of text, of dates and of categories, columns
+    with integers beyond 2^53, columns that are mostly empty or infinite, columns that are constant or equal to another
+    are left out, and then rows with gaps or infinite values and rows that repeat others. If such a column is a target
+    or was asked for by name, that is an error; but dates that were asked for become days since the first of them.
 
     Args:
         path: the file; values are separated by commas, semicolons or tabs.
@@ -55,62 +71,70 @@ def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str
         ValueError: the file cannot be learned from; the message says why.
         OSError: the file cannot be read.
     """
-    frame = _read(Path(path))
+    frame, form = _read(Path(path))
     targets, columns = [*map(_name, targets)], columns and [*map(_name, columns)]
     wanted = [*targets, *(columns or [])]
-    for name in wanted:
+    _check_names(path, frame, targets, columns)
+    frame = frame[[*(columns or [str(name) for name in frame if name not in targets]), *targets]]
+    notes = [form.note()]
+    frame = frame.copy()
+    for name in frame.columns:
+        if name in wanted and (days := _days(frame[name])) is not None:
+            frame[name] = days.values
+            notes.append(f"column {name!r} was read as days since {days.first}")
+        elif (found := _written_otherwise(frame[name], form)) is not None:
+            frame[name] = found
+    unfit = {name: why for name in frame.columns if (why := _unfit(frame[name]))}
+    for name, why in unfit.items():
+        if name in wanted:
+            raise ValueError(f"column {name!r} {why}")
+    left_out = [f"column {name!r}, which {why}" for name, why in unfit.items()]
+    whole, reasons = _whole_rows(frame.drop(columns=[*unfit]).astype(np.float64), path)
+    left_out += reasons
+    for name in targets:
+        if whole[name].eq(whole[name].iloc[0]).all():
+            raise ValueError(f"column {name!r} is {whole[name].iloc[0]:g} in every row: there is nothing to explain")
+    inputs = whole.drop(columns=[*targets])
+    useless = dict(_useless(inputs))
+    left_out += [f"column {name!r}, which {why}" for name, why in useless.items()]
+    inputs = inputs.drop(columns=[*useless])
+    if inputs.columns.empty:
+        raise ValueError(f"{path} has no column of numbers to explain {', '.join(targets)} by")
+    x, y = inputs.to_numpy(np.float64), whole[[*targets]].to_numpy(np.float64)
+    return DataTable(tuple(inputs.columns), tuple(targets), x, y, tuple(left_out), tuple(filter(None, notes)))
+
+
+def _check_names(path: str | Path, frame: pd.DataFrame, targets: Sequence[str], columns: Sequence[str] | None) -> None:
+    for name in [*targets, *(columns or [])]:
         if name not in frame:
             near = get_close_matches(name, frame.columns, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, frame.columns[:20]))}"
             raise ValueError(f"{path} has no column {name!r}; {hint}")
     if both := set(targets) & set(columns or []):
         raise ValueError(f"{both.pop()!r} is both a target and a column to explain it by")
-    frame = frame[[*(columns or [str(name) for name in frame if name not in targets]), *targets]]
-    unfit = {name: why for name in frame.columns if (why := _unfit(frame[name]))}
-    for name, why in unfit.items():
-        if name in wanted:
-            raise ValueError(f"column {name!r} {why}")
-    left_out = [f"column {name!r}, which {why}" for name, why in unfit.items()]
-    frame = frame.drop(columns=[*unfit])
-    numbers = frame.astype(np.float64)
-    gaps = numbers.isna().any(axis=1)
-    infinite = numbers.isin([np.inf, -np.inf]).any(axis=1) & ~gaps
-    for rows, what in ((gaps, "gaps"), (infinite, "infinite values")):
-        if rows.any():
-            left_out.append(f"{rows.sum()} of {len(numbers)} rows, which have {what}")
-    whole = numbers[~(gaps | infinite)]
-    if len(whole) < LEAST_ROWS:
-        without = "gaps or infinite values" if infinite.any() else "gaps"
-        raise ValueError(f"{path} must have at least {LEAST_ROWS} rows without {without}, got {len(whole)}")
-    for name in targets:
-        if whole[name].eq(whole[name].iloc[0]).all():
-            raise ValueError(f"column {name!r} is {whole[name].iloc[0]:g} in every row: there is nothing to explain")
-    inputs = whole.drop(columns=[*targets])
-    varies = inputs.ne(inputs.iloc[0]).any()
-    constant = inputs.iloc[0][~varies]
-    left_out += [f"column {name!r}, which is {value:g} in every row" for name, value in constant.items()]
-    if not varies.any():
-        raise ValueError(f"{path} has no column of numbers to explain {', '.join(targets)} by")
-    names = inputs.columns[varies]
-    x, y = whole[names].to_numpy(np.float64), whole[[*targets]].to_numpy(np.float64)
-    return DataTable(tuple(names), tuple(targets), x, y, tuple(left_out))
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _read(path: Path) -> tuple[pd.DataFrame, Notation]:
     try:
         head = first_line(path)
         separator = max(SEPARATORS, key=head.count)
         if (count := head.count(separator) + 1) > MOST_COLUMNS:
             raise ValueError(f"{path} must have at most {MOST_COLUMNS:,} columns, got {count:,}")
+        form = notation(path, separator)
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             # Nullable types: otherwise integers in a column with gaps would be read as float64, and large ones rounded.
-            gaps: dict[str, Any] = {"dtype_backend": "numpy_nullable"}
-            form: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "skipinitialspace": True}
-            names = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **form).iloc[0].map(_name)
-            frame: pd.DataFrame = pd.read_csv(path, index_col=False, low_memory=False, **gaps, **form)
+            values: dict[str, Any] = {
+                "dtype_backend": "numpy_nullable",
+                "decimal": form.decimal,
+                "na_values": GAPS,
+            }
+            options: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "skipinitialspace": True}
+            top = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
+            names = top.iloc[0].map(_name)
+            frame: pd.DataFrame = pd.read_csv(path, index_col=False, low_memory=False, **values, **options)
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not text in UTF-8") from error
+        raise ValueError(f"{path} is not text in UTF-8; save it as 'CSV UTF-8'") from error
     except pd.errors.EmptyDataError as error:
         raise ValueError(f"{path} is empty") from error
     except pd.errors.ParserWarning as error:
@@ -122,7 +146,7 @@ def _read(path: Path) -> pd.DataFrame:
             raise ValueError(f"{path} must have printable column names; column {number} is named {_checks.shown(name)}")
     if len(twice := names[names.duplicated() & names.ne("")]):  # pandas renames them silently
         raise ValueError(f"{path} has two columns {twice.iloc[0]!r}; rename or remove one")
-    return frame.rename(columns=_name)
+    return frame.rename(columns=_name), form
 
 
 def _name(name: object) -> str:
@@ -130,22 +154,106 @@ def _name(name: object) -> str:
     return " ".join(str(name).split())
 
 
-def _unfit(column: "pd.Series[float]") -> str:
+def _is_text(column: "pd.Series[Any]") -> bool:
+    return not pd.api.types.is_numeric_dtype(column)
+
+
+def _written_otherwise(column: "pd.Series[Any]", form: Notation) -> "pd.Series[float] | None":
+    """Return a column of text as numbers if that is what all of it is, without integers beyond 2^53."""
+    if not _is_text(column) or column.notna().sum() == 0:
+        return None
+    text = column.astype("string")
+    found = numbers(text, form)
+    if (found.isna() & text.notna()).any() or text.str.fullmatch(r"[+-]?\d{17,}").any():
+        return None
+    return found.astype("Float64")
+
+
+@dataclass(frozen=True)
+class _Days:
+    values: "pd.Series[float]"
+    first: str
+
+
+def _days(column: "pd.Series[Any]") -> _Days | None:
+    """Return a column of dates as days since the first of them; None for other columns."""
+    form = _date_form(column)
+    if form is None:
+        return None
+    moments = pd.to_datetime(column.astype("object"), format=form, errors="coerce", utc=True)
+    if (moments.isna() & column.notna()).any():
+        return None
+    days = (moments - moments.min()) / pd.Timedelta(days=1)
+    return _Days(days.astype("Float64"), str(moments.min().date()))
+
+
+def _date_form(column: "pd.Series[Any]") -> str | None:
+    """Return the format of a column of dates; None for other columns."""
+    text = column.dropna()
+    if not _is_text(column) or text.empty:
+        return None
+    text = text.astype("string")
+    for form, name in _DATES.items():
+        if text.str.fullmatch(form).all():
+            return name
+    return None
+
+
+def _unfit(column: "pd.Series[Any]") -> str:
     """Return why a column cannot be used, or an empty string."""
     if column.isna().mean() > MOSTLY:
         return f"is empty in {column.isna().sum()} of {len(column)} rows"
     if pd.api.types.is_integer_dtype(column):
         large = column[(column > EXACT) | (column < -EXACT)]
-    elif pd.api.types.is_numeric_dtype(column):
+    elif not _is_text(column):
         infinite = column.isin([np.inf, -np.inf])
         return f"is infinite in {infinite.sum()} of {len(column)} rows" if infinite.mean() > MOSTLY else ""
     else:
-        numbers = pd.to_numeric(column, errors="coerce")
-        text = column[numbers.isna() & column.notna()]
+        text = column[pd.to_numeric(column, errors="coerce").isna() & column.notna()]
         if len(text):
-            return f"is text, such as {text.iloc[0]!r} in row {text.index[0] + 1}"
+            return _kind_of_text(column, text)
         large = column[column.notna() & column.astype(str).str.fullmatch(r"[+-]?\d{17,}")]
     if len(large):
         example = f"{large.iloc[0]} in row {large.index[0] + 1}"
         return f"has integers beyond 2^53, where float64 skips some, such as {example}"
     return ""
+
+
+def _kind_of_text(column: "pd.Series[Any]", text: "pd.Series[Any]") -> str:
+    """Return what a column of text holds, with an example: dates, categories, or anything."""
+    example = f"such as {_checks.shown(text.iloc[0])} in row {text.index[0] + 1}"
+    if _date_form(column) is not None or column.dropna().astype("string").str.fullmatch(_SLASHED).all():
+        return f"holds dates, {example}"
+    kinds = text.nunique()
+    if kinds == 1 and len(text) == len(column):
+        return f"is {_checks.shown(text.iloc[0])} in every row"
+    if len(text) == column.notna().sum() and kinds <= min(MOST_CATEGORIES, len(text) / 2):
+        return f"holds {kinds} categories, {example}"
+    return f"is text, {example}"
+
+
+def _whole_rows(numbers: pd.DataFrame, path: str | Path) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows without gaps and infinite values, each once, and what was left out."""
+    gaps = numbers.isna().any(axis=1)
+    infinite = numbers.isin([np.inf, -np.inf]).any(axis=1) & ~gaps
+    whole = numbers[~(gaps | infinite)]
+    again = whole.duplicated()
+    counts = {"have gaps": gaps.sum(), "have infinite values": infinite.sum(), "repeat other rows": again.sum()}
+    reasons = [f"{count} of {len(numbers)} rows, which {what}" for what, count in counts.items() if count]
+    if len(whole) - again.sum() < LEAST_ROWS:
+        without = "gaps or infinite values" if infinite.any() else "gaps"
+        different = "different " if again.any() else ""
+        got = len(whole) - again.sum()
+        raise ValueError(f"{path} must have at least {LEAST_ROWS} {different}rows without {without}, got {got}")
+    return whole[~again], reasons
+
+
+def _useless(inputs: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield columns that are constant or equal to an earlier one, with the reason."""
+    known: dict[bytes, str] = {}
+    for name, column in inputs.items():
+        values = column.to_numpy(np.float64) + 0.0  # -0.0 equals 0.0
+        if (values == values[0]).all():
+            yield str(name), f"is {values[0]:g} in every row"
+        elif (first := known.setdefault(values.tobytes(), str(name))) != name:
+            yield str(name), f"equals column {first!r} in every row"
