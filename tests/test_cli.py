@@ -385,6 +385,28 @@ def test_show():
     assert "layer 2, NMU, weight [1 × 2]" in arithmos("show", spec.id, "1").stdout
 
 
+def test_specs_and_runs_as_json():
+    spec = EXPERIMENTS["table-1"].specs[2]
+    store_runs("table-1", n=2)
+    shown = json.loads(arithmos("show", spec.id, "--json").stdout)
+    assert shown["spec"] == json.loads(spec.json())
+    assert [run["seed"] for run in shown["runs"]] == [0, 1]
+    [run] = json.loads(arithmos("show", spec.id, "1", "--json").stdout)
+    assert (run["seed"], run["spec"], len(run["best_weights"])) == (1, shown["spec"], 10)
+
+
+def test_a_campaign_as_json_and_its_conclusion_on_stderr():
+    done = arithmos("run", "table-1", *SHORT, "--json")
+    [row] = json.loads(done.stdout)
+    assert (row["experiment"], row["model"], row["n"]) == ("table-1", "NMU", 2)
+    assert "all 2 are in runs" in done.stderr
+
+
+def test_an_empty_table_names_the_command_that_fills_it():
+    said = arithmos("table", "table-2", "--models", "NMU,NAU", "--ops", "mul", "--seeds", "3").stdout
+    assert "Make them with: arithmos run table-2 --models NMU,NAU --ops mul --seeds 3" in said
+
+
 def test_store_info_merge_pack_and_check():
     for n in (1, 2, 3):
         store_runs("table-1", n=n)

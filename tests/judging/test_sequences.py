@@ -116,14 +116,14 @@ def test_a_run_that_ended_early(referenced):
 
 
 def test_without_references_nothing_is_judged_and_the_table_says_so(store):
-    assert "Run the experiment with: arithmos run mnist-product" in render(summarize(store, PRODUCT), PRODUCT)
+    assert "Make them with: arithmos run mnist-product" in render(summarize(store, PRODUCT), PRODUCT)
     store.append(make_digits_run(NMU, seed) for seed in range(10))
     frame = summarize(store, PRODUCT)
     assert frame["n"].sum() == 0
     page = render(frame, PRODUCT)
     assert "There are no reference runs" in page
     assert "make them with: arithmos run mnist-reference" in page
-    assert "Run the experiment with: arithmos run mnist-product" not in page
+    assert "Make them with: arithmos run mnist-product" not in page
     assert set(verdicts(store, [PRODUCT])["verdict"]) == {"not run"}
 
 

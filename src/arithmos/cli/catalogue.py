@@ -54,10 +54,11 @@ def models(format: Any, width: Any) -> None:
 @click.argument("seed", required=False, type=int)
 @click.option("--toml", is_flag=True, help="Print the experiment as a file for `arithmos run`.")
 @click.option("--formula", is_flag=True, help="Print the network of the run as a formula.")
+@click.option("--json", "as_json", is_flag=True, help="Print a spec with its runs, or a run with its weights, as JSON.")
 @snapped
 @with_papers
 @of_store
-def show(name: str, seed: int | None, toml: bool, formula: bool, snap: float, store: Path) -> None:
+def show(name: str, seed: int | None, toml: bool, formula: bool, as_json: bool, snap: float, store: Path) -> None:
     """Show an experiment, a spec or a run.
 
     NAME is an experiment, or the id of a spec, which is shown with its runs. With SEED, one of these runs is shown.
@@ -70,7 +71,8 @@ def show(name: str, seed: int | None, toml: bool, formula: bool, snap: float, st
         if formula:
             echo(formula_page(Store(store), name, seed, snap))
         elif re.fullmatch("[0-9a-f]{16}", name):
-            echo(spec_page(Store(store), name) if seed is None else run_page(Store(store), name, seed))
+            made = Store(store), name
+            echo(spec_page(*made, as_json=as_json) if seed is None else run_page(*made, seed, as_json=as_json))
         else:
             echo(experiment_page(name, toml))
 

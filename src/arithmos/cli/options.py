@@ -2,10 +2,12 @@
 
 import math
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -109,6 +111,14 @@ def pick(
 
     with asked():
         return bench.select(experiments, models=models, operations=ops, **rest)
+
+
+def command_of(experiment: str, store: Path, **chosen: Sequence[str] | int | None) -> str:
+    """Return the command that makes the runs of a part of an experiment."""
+    given = {name: value for name, value in chosen.items() if value is not None}
+    given |= {"store": str(store)} if store != Path("runs") else {}
+    words = {name: str(value) if isinstance(value, int | str) else ",".join(value) for name, value in given.items()}
+    return shlex.join(["arithmos", "run", experiment, *chain(*((f"--{name}", word) for name, word in words.items()))])
 
 
 def all_or(experiments: Sequence[str], papers: "Sequence[Paper]") -> "list[Experiment]":

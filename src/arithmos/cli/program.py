@@ -80,9 +80,9 @@ def complain(message: str) -> None:
     echo(f"arithmos: {' '.join(message.split())}", err=True)
 
 
-def echo(text: object, *, err: bool = False) -> None:
+def echo(text: object, *, nl: bool = True, err: bool = False) -> None:
     """Print text with escapes for control characters, which names of files and stores may contain."""
-    click.echo(printable(str(text)), err=err)
+    click.echo(printable(str(text)), nl=nl, err=err)
 
 
 @contextmanager

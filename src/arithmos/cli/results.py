@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from .options import all_or, formatted, judged_by, of_papers, of_store, path, pick, selection, with_papers
+from .options import all_or, command_of, formatted, judged_by, of_papers, of_store, path, pick, selection, with_papers
 from .program import Verb, asked, echo, extra
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def table(experiment: str, criterion: Any, store: Path, format: Any, width: Any,
     [part] = pick([experiment], **chosen)
     with asked():
         frame = summarize(Store(store), part, criterion=criterion)
-    echo(render(frame, part, format, width=width))
+    echo(render(frame, part, format, width=width, command=command_of(experiment, store, **chosen)))
 
 
 @click.command(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     "--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster to use, or local:N for N workers on this machine."
 )
 @click.option("--all-records", is_flag=True, help="Store complete learning curves instead of thinned ones.")
+@click.option("--json", is_flag=True, help="Print the tables as JSON, and the conclusion on stderr.")
 @click.option("--dry-run", is_flag=True, help="Run nothing; print what would be run, and how long it might take.")
 @click.pass_context
 def run(ctx: click.Context, /, experiments: Sequence[str], store: Path, dry_run: bool, **options: Any) -> None:
@@ -55,25 +56,34 @@ def run(ctx: click.Context, /, experiments: Sequence[str], store: Path, dry_run:
     if options["dask"] is not None:
         with extra("cluster"):
             import distributed  # noqa: F401
-    how = {name: options.pop(name) for name in ("engine", "threads", "budget_s", "all_records", "dask", "width")}
+    named = ("engine", "threads", "budget_s", "all_records", "dask", "width", "json")
+    how = {name: options.pop(name) for name in named}
     parts = pick(experiments, **options)
     with asked():
         bench.load_units(parts)
     ctx.exit((preview if dry_run else campaign)(parts, Store(store), ctx.obj, **how))
 
 
-def campaign(parts: "Sequence[Experiment]", store: "Store", command: str, width: int | None, **how: Any) -> int:
+def campaign(
+    parts: "Sequence[Experiment]", store: "Store", command: str, *, width: int | None, json: bool, **how: Any
+) -> int:
     """Run what is missing, print the tables and a conclusion, and return the exit status."""
+    import pandas as pd
+
     from .. import bench
     from ..progress import Watch
     from ..report import render, summarize
+    from ..report.tables.grid import to_json
 
     with Watch() as watch:
         outcome = bench.run(parts, store=store, progress=watch, **how)
-    for part in parts:
-        if not part.axis:
-            echo(render(summarize(store, part), part, width=width) + "\n")
-    echo(conclusion(outcome, store.path, command))
+    shown = [part for part in parts if json or not part.axis]
+    frames = {part: summarize(store, part) for part in shown}
+    if json:
+        echo(to_json(pd.concat([frame.assign(experiment=part.name) for part, frame in frames.items()])))
+    else:
+        echo("".join(render(frame, part, width=width) + "\n\n" for part, frame in frames.items()), nl=False)
+    echo(conclusion(outcome, store.path, command), err=json)
     return INTERRUPTED if outcome.stopped == "interrupted" else 1 if outcome.missed else 0
 
 

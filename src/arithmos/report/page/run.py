@@ -17,6 +17,7 @@ from ...spec.stored import problem, sequential
 from ...store import COLUMNS, Store
 from ...tasks.threshold import reference_rules
 from ..tables import listing
+from ..tables.grid import to_json
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
@@ -25,8 +26,8 @@ _GONE = "This store does not keep the {} of this run."
 Row = Mapping[str, Any]
 
 
-def spec_page(store: Store, spec_id: str) -> str:
-    """Return a page on a spec and its stored runs.
+def spec_page(store: Store, spec_id: str, *, as_json: bool = False) -> str:
+    """Return a page on a spec and its stored runs, as text or as JSON.
 
     Raises:
         KeyError: the spec is neither in the store nor in the catalogue.
@@ -37,12 +38,14 @@ def spec_page(store: Store, spec_id: str) -> str:
     if spec is None:
         raise KeyError(f"spec {spec_id!r} is neither in {store.path} nor in the catalogue")
     runs = judge_runs(store, runs)
+    if as_json:
+        return json.dumps({"spec": json.loads(spec), "runs": json.loads(to_json(runs[list(listing.RUNS)]))}, indent=1)
     listed = listing.write(runs[list(listing.RUNS)], f"{len(runs)} runs of {spec_id} in {store.path}", listing.RUNS)
     return f"{json.dumps(json.loads(spec), indent=1)}\n\n{listed}"
 
 
-def run_page(store: Store, spec_id: str, seed: int) -> str:
-    """Return a page on a run, for each engine that made it: the verdict, the curves, the weights.
+def run_page(store: Store, spec_id: str, seed: int, *, as_json: bool = False) -> str:
+    """Return a page on a run, for each engine that made it: the verdict, the curves, the weights; or all as JSON.
 
     Raises:
         KeyError: the store has no such run.
@@ -51,6 +54,8 @@ def run_page(store: Store, spec_id: str, seed: int) -> str:
     runs = runs[runs["seed"] == seed]
     if runs.empty:
         raise KeyError(f"{store.path} has no run of spec {spec_id!r} with seed {seed}")
+    if as_json:
+        return to_json(runs.assign(spec=runs["spec"].map(json.loads)))
     known = references(store)
     rows = [{str(k): v for k, v in row.items()} for row in with_thresholds(store, runs).to_dict("records")]
     return "\n\n".join(_describe(row, known.get(problem(row["spec"]))) for row in rows)

@@ -2,6 +2,7 @@
 
 import html
 import json
+import math
 import re
 import textwrap
 from collections.abc import Callable, Sequence
@@ -83,15 +84,25 @@ class Grid:
 
 def to_json(frame: pd.DataFrame) -> str:
     """Return a frame as a JSON list of rows; missing and non-finite values become null."""
-    known = frame.replace([np.inf, -np.inf], np.nan).astype(object)
-    rows = known.where(known.notna(), None).to_dict("records")
-    return json.dumps(rows, ensure_ascii=False, indent=1, default=_plain)
+    return json.dumps([plain(row) for row in frame.to_dict("records")], ensure_ascii=False, indent=1)
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{value!r} cannot be written as JSON")
+def plain(value: object) -> object:
+    """Return a value as JSON can hold it: arrays as lists, missing and non-finite values as None.
+
+    Example:
+        >>> plain({"rates": np.array([0.5, np.nan]), "runs": pd.NA})
+        {'rates': [0.5, None], 'runs': None}
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if value is pd.NA or value is pd.NaT or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return value.isoformat() if isinstance(value, pd.Timestamp) else value
 
 
 def text(grid: Grid, width: int | None = None) -> str:

@@ -23,7 +23,14 @@ OPTIONAL = ("Median agrees", "p", "Sparsity error", "Solved at, mean", "Solved a
 EXACT = "Exact: the network of the best record is the task's formula once its weights are rounded, however far."
 
 
-def render(frame: pd.DataFrame, experiment: Experiment, format: Format = "text", *, width: int | None = None) -> str:
+def render(
+    frame: pd.DataFrame,
+    experiment: Experiment,
+    format: Format = "text",
+    *,
+    width: int | None = None,
+    command: str | None = None,
+) -> str:
     """Render a summary as text, Markdown, LaTeX (booktabs), HTML or JSON.
 
     Args:
@@ -31,11 +38,12 @@ def render(frame: pd.DataFrame, experiment: Experiment, format: Format = "text",
         experiment: the experiment.
         format: "text", "markdown", "latex", "html" or "json".
         width: columns of the terminal that text must fit; any width by default.
+        command: command that makes the runs, for a table without any; by default that of the whole experiment.
     """
-    return to_json(frame) if format == "json" else grid(frame, experiment).write(format, width)
+    return to_json(frame) if format == "json" else grid(frame, experiment, command).write(format, width)
 
 
-def grid(frame: pd.DataFrame, experiment: Experiment) -> Grid:
+def grid(frame: pd.DataFrame, experiment: Experiment, command: str | None = None) -> Grid:
     """Return the table of an experiment, with its best values marked."""
     rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
     compared = "published_n" in frame
@@ -52,7 +60,7 @@ def grid(frame: pd.DataFrame, experiment: Experiment) -> Grid:
     title = f"{experiment.item}: {experiment.title}" if experiment.item else experiment.title
     notes = _notes(rows, experiment, compared)
     if rows and not any(row["n"] or isinstance(row.get("note"), str) for row in rows):
-        notes.append(f"There are no runs yet. Run the experiment with: arithmos run {experiment.name}")
+        notes.append(f"There are no runs yet. Make them with: {command or f'arithmos run {experiment.name}'}")
     return Grid(title, header, groups, notes, OPTIONAL)
 
 
