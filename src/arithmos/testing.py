@@ -17,7 +17,7 @@ import io
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import cast
 from unittest import SkipTest
 
@@ -66,7 +66,10 @@ def check_unit(unit: Checked) -> dict[str, str]:
 
 
 def check_shapes(unit: Checked) -> None:
-    """Check that forward maps the last axis from in_features to out_features, and all others are independent rows."""
+    """Check that forward maps the last axis from in_features to out_features, and all others are independent rows.
+
+    Where two calls are compared, here and below, a unit that draws noise in training is in evaluation mode.
+    """
     advice = "treat the last axis as features and any others as a batch, e.g. x @ weight.T"
     layer = _build(unit)
     x = _input(2, BATCH, IN)
@@ -327,7 +330,18 @@ def _build(unit: Checked, **options: object) -> nn.Module:
             raise AssertionError(f"got {type(layer).__name__} instead of a torch.nn.Module")
         if not callable(getattr(layer, "reset_parameters", None)):
             raise AssertionError("it has no method reset_parameters(generator=None)")
-    return layer
+    return layer.eval() if _noisy(layer) else layer
+
+
+def _noisy(layer: nn.Module) -> bool:
+    """Return whether a layer in training mode draws random numbers."""
+    if any(parameter.is_meta for parameter in layer.parameters()):
+        return False
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        before = torch.get_rng_state()
+        with suppress(Exception):  # what is wrong with it is for the checks to say
+            layer(_input(BATCH, IN))
+        return not torch.equal(before, torch.get_rng_state())
 
 
 def _input(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -6,10 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from tests.nn.formulas import FORMULAS
+from tests.nn.formulas import FORMULAS, TRAINING, chosen
 
 from arithmos import functional
-from arithmos.nn import NEWER, RealNPU
+from arithmos.nn import GNALU, INALU, MCFC, NALU, NEWER, NMRU, NMU, NRU, SNMU, RealNPU
 
 units = pytest.mark.parametrize("unit", NEWER.values(), ids=lambda unit: unit.name)
 values = st.floats(-8, 8).filter(lambda v: abs(v) > 0.01)
@@ -48,11 +48,22 @@ def test_the_formula(unit, problem):
     np.testing.assert_allclose(found, expected(built, unit.name, x), rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("name", TRAINING)
+@given(problem=problems())
+@settings(max_examples=25, deadline=None)
+def test_the_formula_of_training(name, problem):
+    x, o, seed = problem
+    built = layer(NEWER[name], x.shape[1], o, seed).train()
+    found = built(torch.from_numpy(x)).detach().numpy()
+    np.testing.assert_allclose(found, expected(built, name, x, TRAINING), rtol=1e-8, atol=1e-10)
+
+
 @units
 def test_the_gradient_is_that_of_the_formula(unit):
     """Central differences of the NumPy formula, in every parameter."""
     built = layer(unit, 3, 2, 5)
     x = np.array([[0.5, -1.5, 2.0], [3.0, 0.7, -0.2]])
+    x = np.abs(x) if unit.name == "MulMCFC" else x
     built(torch.from_numpy(x)).sum().backward()
     for name, parameter in built.named_parameters():
         flat = parameter.detach().view(-1)
@@ -72,7 +83,8 @@ def test_gradients_are_finite_in_single_precision(unit):
     built.reset_parameters(torch.Generator().manual_seed(0))
     for built.training in (True, False):
         built.zero_grad()
-        x = torch.tensor([[1e-3, -1e-3, 20.0, -20.0], [1.0, 2.0, -0.1, 0.3]], requires_grad=True)
+        x = torch.tensor([[1e-3, -1e-3, 20.0, -20.0], [1.0, 2.0, -0.1, 0.3]])
+        x = (x.abs() if unit.name == "MulMCFC" else x).requires_grad_()
         built(x).sum().backward()
         for name, tensor in [*built.named_parameters(), ("x", x)]:
             assert tensor.grad is not None, name
@@ -130,3 +142,95 @@ class TestRealNPU:
         assert with_zero.item() == pytest.approx((0.25 + 0.25) / 2 + 0.15)
         with pytest.raises(ValueError, match=r"^project must be 'none' or 'gate' or 'weight' or 'both', got 'all'$"):
             RealNPU(2, 1, project="all")
+
+
+class TestExactWeights:
+    """Every unit computes its operation with the weights that it should find, on inputs of both signs."""
+
+    x = torch.tensor([[6.0, -3.0], [-1.5, -4.0], [0.2, 8.0]], dtype=torch.float64)
+
+    @pytest.mark.parametrize("separate", [False, True])
+    def test_nru(self, separate):
+        nru = NRU(2, 1, separate=separate, dtype=torch.float64)
+        nru.weight.data.copy_(torch.tensor([[1.0, -1.0]]))
+        for nru.training in (True, False):
+            torch.testing.assert_close(nru(self.x), self.x[:, :1] / self.x[:, 1:])
+
+    @pytest.mark.parametrize("signed", [False, True])
+    def test_nmru(self, signed):
+        nmru = NMRU(2, 1, signed=signed, dtype=torch.float64)
+        nmru.weight.data.copy_(torch.tensor([[1.0, 0.0, 0.0, 1.0]]))
+        for nmru.training in (True, False):
+            torch.testing.assert_close(nmru(self.x), self.x[:, :1] / self.x[:, 1:], rtol=1e-6, atol=1e-6)
+        assert {name: weight.tolist() for name, weight in nmru.weights().items()} == {"mul": [[1, 0]], "div": [[0, 1]]}
+
+    def test_inalu(self):
+        inalu = INALU(2, 1, dtype=torch.float64)
+        for name, value in {"W_add": (20, -20), "M_add": (40, 40), "W_mul": (20, 20), "M_mul": (40, 40)}.items():
+            inalu.get_parameter(name).data.copy_(torch.tensor([value]))
+        for logit, target in ((40.0, self.x[:, :1] - self.x[:, 1:]), (-40.0, self.x.prod(-1, keepdim=True))):
+            torch.nn.init.constant_(inalu.gate, logit)
+            torch.testing.assert_close(inalu(self.x), target)
+            assert inalu.gate_value(self.x).round().tolist() == [[float(logit > 0)]] * 3
+
+
+class TestSNMU:
+    def test_noise_cancels_for_exact_weights_only(self):
+        x = torch.tensor([[-1.5, -1.2, 0.3]] * 4, dtype=torch.float64)
+        for batch in (False, True):
+            snmu = SNMU(3, 1, batch=batch, dtype=torch.float64)
+            snmu.weight.data.copy_(torch.tensor([[1.0, 1.0, 0.0]]))
+            noisy, again = snmu(x * torch.tensor([1.0, 1.0, 2.0])), snmu(x)
+            torch.testing.assert_close(noisy, again)
+            torch.nn.init.constant_(snmu.weight, 0.5)
+            assert not torch.allclose(snmu(x), snmu(x))
+
+    def test_formula_of_training(self):
+        x, n, w = (torch.rand(5, 3, dtype=torch.float64) for _ in range(3))
+        found = functional.snmu(x, w, n).numpy()
+        rows = zip(x.numpy(), n.numpy(), strict=True)
+        wanted = [[chosen(a * b, row) / chosen(b, row) for row in w.numpy()] for a, b in rows]
+        np.testing.assert_allclose(found, wanted)
+
+    def test_is_an_nmu_in_evaluation(self):
+        snmu, nmu = SNMU(3, 2).eval(), NMU(3, 2)
+        nmu.load_state_dict(snmu.state_dict())
+        x = torch.randn(5, 3)
+        assert torch.equal(snmu(x), nmu(x))
+
+    def test_range_of_noise(self):
+        with pytest.raises(ValueError, match=r"^low and high must be 0 < low < high, got low=2.0, high=1.0$"):
+            SNMU(2, 1, low=2.0, high=1.0)
+
+
+def test_g_nalu_is_a_nalu_with_scaled_parameters():
+    golden, nalu = GNALU(3, 2, dtype=torch.float64), NALU(3, 2, dtype=torch.float64)
+    scale = np.log((1 + 5**0.5) / 2)
+    for ours, theirs in zip(golden.parameters(), nalu.parameters(), strict=True):
+        theirs.data.copy_(scale * ours)
+    x = torch.randn(6, 3, dtype=torch.float64)
+    torch.testing.assert_close(golden(x), nalu(x))
+
+
+def test_an_mcfc_of_one_output_adds_all_inputs():
+    mcfc = MCFC(5, 1, dtype=torch.float64)
+    assert torch.softmax(mcfc.junction, 0).tolist() == [[1.0] * 5]
+    assert mcfc.junction.norm().item() == pytest.approx(1)
+    assert mcfc.sparsity() < 0
+
+
+def test_starts():
+    """Initial values of the published runs."""
+    inalu = INALU(1000, 10)
+    means = {"W_add": 1.0, "M_mul": -1.0}
+    for name, mean in means.items():
+        parameter = inalu.get_parameter(name)
+        assert (parameter.mean().item(), parameter.std().item()) == pytest.approx((mean, 0.1), abs=0.01)
+    primer = INALU(1000, 10, init="primer")
+    assert (primer.W_mul.mean().item(), primer.W_mul.std().item()) == pytest.approx((0.88, 0.2), abs=0.02)
+    for name, low, high in (("NRU", -0.5, 0.5), ("NMRU", 0.25, 0.75), ("SNMU", 0.25, 0.75)):
+        weight = NEWER[name].build(8, 8).weight
+        assert low <= weight.min() < weight.max() <= high
+    npu = NEWER["NPU"].build(4, 2)
+    assert npu.imaginary.count_nonzero() == 0
+    assert npu.gate.tolist() == [0.5] * 4

@@ -31,6 +31,18 @@ class Uniform:
 
 
 @dataclass(frozen=True)
+class Normal:
+    """Normal distribution with a mean and a standard deviation, for any shape."""
+
+    mean: float
+    deviation: float
+
+    def draw_(self, tensor: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        with torch.no_grad():
+            return tensor.normal_(self.mean, self.deviation, generator=generator)
+
+
+@dataclass(frozen=True)
 class GlorotUniform:
     """U[-r, r] with r = sqrt(6 / (in + out)), or the cap if that is smaller."""
 
@@ -75,4 +87,4 @@ class NACRange:
         return _uniform_(tensor, -r, r, generator)
 
 
-Init = Uniform | GlorotUniform | GlorotNormal | HeUniform | NACRange
+Init = Uniform | Normal | GlorotUniform | GlorotNormal | HeUniform | NACRange

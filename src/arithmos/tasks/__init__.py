@@ -9,6 +9,7 @@ from .arithmetic import TEN_PARAMETERS as TEN_PARAMETERS
 from .arithmetic import Arithmetic as Arithmetic
 from .arithmetic import symbol as symbol
 from .digits import DigitSequences as DigitSequences
+from .module_threshold import module_threshold as module_threshold
 from .rows import Rows as Rows
 from .task import Observations as Observations
 from .task import ReferenceRule as ReferenceRule

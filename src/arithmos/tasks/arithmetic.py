@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, reduce
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from .. import _checks, philox
 from .._keys import NUMBER, PAIRS, TEXT, WHOLE, Key
 from .._keys import fields as keys
+from .module_threshold import ABSOLUTE, MODULE_CRITERIA, MODULE_OPERATIONS, module_threshold
 from .task import Columns, Observations, UniformDraws, values
 from .task import Operation as Operation
 from .task import Range as Range
@@ -48,6 +49,8 @@ EVALUATION_SIZE = 10_000
 
 MOST_SUBSETS = 1000
 
+RULES = ("network", "module")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Arithmetic(Observations):
@@ -62,6 +65,8 @@ class Arithmetic(Observations):
         fixed: the subsets as (start, stop), the same for every seed; the three arguments above are then unused.
         interpolation: range of training and validation inputs, one interval or two.
         extrapolation: range of test inputs.
+        rule: "network" for the thresholds of a network whose first layer is almost right; "module" for those of a
+            single layer, see `module_threshold`, and an absolute one.
 
     Example:
         >>> task = Arithmetic(operation="mul", input_size=10)
@@ -84,6 +89,7 @@ class Arithmetic(Observations):
     fixed: tuple[Subset, ...] | None = None
     interpolation: Range = ((1.0, 2.0),)
     extrapolation: Range = ((2.0, 6.0),)
+    rule: Literal["network", "module"] = "network"
 
     def __post_init__(self) -> None:
         _checks.one_of("operation", self.operation, OPERATIONS)
@@ -97,6 +103,8 @@ class Arithmetic(Observations):
             self._check_ratios()
         else:
             self._set("fixed", self._subsets(self.fixed))
+        if _checks.one_of("rule", self.rule, RULES) == "module":
+            self._check_module()
 
     def _set(self, name: str, value: object) -> None:
         """Keep a field in its plain form, so that its hash and JSON do not depend on how it was given."""
@@ -118,6 +126,14 @@ class Arithmetic(Observations):
                 f"{self.overlap_ratio} need {self.used} inputs, but input_size is {self.input_size}"
             )
 
+    def _check_module(self) -> None:
+        if self.operation not in MODULE_OPERATIONS:
+            known = ", ".join(MODULE_OPERATIONS)
+            raise ValueError(f"operation must be one of {known} with rule 'module', got {self.operation!r}")
+        lengths = [stop - start for start, stop in self.fixed or self.subsets_at(0)]
+        if lengths != [1, 1]:
+            raise ValueError(f"rule 'module' is for two subsets of one input each, got lengths {lengths}")
+
     def _subsets(self, fixed: object) -> tuple[Subset, ...]:
         pairs = _checks.pairs("fixed", fixed, MOST_SUBSETS)
         subsets = tuple((_checks.whole("fixed", start), _checks.whole("fixed", stop)) for start, stop in pairs)
@@ -137,12 +153,14 @@ class Arithmetic(Observations):
             **{name: getattr(self, name) for name in names},
             **{name: float(getattr(self, name)) for name in ("subset_ratio", "overlap_ratio")},
             **{name: None if value is None else [list(pair) for pair in value] for name, value in pairs.items()},
+            **({} if self.rule == "network" else {"rule": self.rule}),  # ids of older specs have no rule
         }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Arithmetic":
         """Return the task with this plain form."""
-        return cls(**values(cls, plain, [field.name for field in fields(cls)]))
+        known = [field.name for field in fields(cls) if field.name != "rule" or "rule" in plain]
+        return cls(**values(cls, plain, known))
 
     @staticmethod
     def keys() -> tuple[Key, ...]:
@@ -157,6 +175,7 @@ class Arithmetic(Observations):
             ("fixed", PAIRS, "The subsets as [start, stop], the same for every seed, instead of the three keys above."),
             ("interpolation", PAIRS, "Range of training and validation inputs: [low, high], or two such parts."),
             ("extrapolation", PAIRS, "Range of test inputs, in the same form."),
+            ("rule", TEXT, "Thresholds: those of a network of two layers, or of a single module."),
         )
 
     @staticmethod
@@ -232,10 +251,13 @@ class Arithmetic(Observations):
     @property
     def criteria(self) -> tuple[str, ...]:
         """Names of the thresholds."""
-        return tuple(known()["longer"])
+        return MODULE_CRITERIA if self.rule == "module" else tuple(known()["longer"])
 
     def thresholds(self) -> dict[str, float]:
         """Return the test errors below which a run is solved, by name; those of a new task are simulated first."""
+        if self.rule == "module":
+            size = module_threshold(self.operation, self.input_size, self.extrapolation)
+            return dict(zip(MODULE_CRITERIA, (size, ABSOLUTE), strict=True))
         return {name: threshold(self, longer).value for name, longer in known()["longer"].items()}
 
     def combine(self, sums: list[Floats]) -> Floats:

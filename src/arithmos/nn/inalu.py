@@ -1,0 +1,153 @@
+r"""Improved NALU (Schlör et al., 2020).
+
+.. math::
+
+    z = g\,a + (1 - g)\,m\,s, \qquad a = W_a x, \qquad
+    m = \exp\bigl(\min(W_m \log \max(|x|, 10^{-7}), 20)\bigr), \qquad
+    s_o = \prod_i \bigl(\mathrm{sign}(x_i) |w_{oi}| + 1 - |w_{oi}|\bigr)
+
+with weights :math:`\tanh(\hat W) \odot \sigma(\hat M)`, signs by the weights of the product, and a gate
+:math:`g = \sigma(\hat g)` per output that does not depend on the input.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from .._typing import Float
+from ._aggregate import at_least_single, check_input, full_precision
+from ._init import Normal
+from ._layer import UnitLayer, choose, matrix
+from ._unit import Unit
+from .nac_add import nac_weight
+
+SMALLEST = 1e-7
+"""Smallest magnitude of which a logarithm is taken."""
+LARGEST = 20.0
+"""Largest exponent."""
+INITS = {
+    "original": (Normal(1.0, 0.1), Normal(-1.0, 0.1), Normal(0.0, 0.1)),
+    "primer": (Normal(0.88, 0.2), Normal(0.5, 0.2), Normal(0.0, 0.2)),
+}
+"""Rules for W_hat, M_hat and the gate: of the authors' training scripts, and of the primer by Mistry et al. (2022)."""
+
+
+def signed_exp_log(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float[Tensor, "*batch o"]:
+    """Products of powers of the inputs, with signs; at most e^20.
+
+    The result has the common type of `x` and `weight`; half precision, and autocast, are computed in float32.
+
+    Example:
+        >>> signed_exp_log(torch.tensor([2.0, -3.0]), torch.tensor([[1.0, 1.0], [1.0, 0.0]])).round(decimals=4)
+        tensor([-6.,  2.])
+    """
+    check_input(x, weight)
+    dtype, (x, weight) = at_least_single(x, weight)
+    with full_precision(x.device):
+        magnitude = torch.where(x.abs() < SMALLEST, SMALLEST, x.abs())
+        exponent = nn.functional.linear(torch.log(magnitude), weight)
+        m = torch.exp(torch.where(exponent > LARGEST, LARGEST, exponent))
+        size = weight.abs()
+        s = (torch.sign(x).unsqueeze(-2) * size + (1 - size)).prod(-1)
+        return (m * s).to(dtype)
+
+
+def inalu(
+    x: Float[Tensor, "*batch i"],
+    add: tuple[Float[Tensor, "o i"], Float[Tensor, "o i"]],
+    gate: Float[Tensor, " o"],
+    mul: tuple[Float[Tensor, "o i"], Float[Tensor, "o i"]] | None = None,
+) -> Float[Tensor, "*batch o"]:
+    """Gated choice between sums and signed products.
+
+    Args:
+        x: the input.
+        add: W_hat and M_hat of the sum.
+        gate: logits of the gates.
+        mul: W_hat and M_hat of the product; those of the sum if not given.
+    """
+    add_weight = nac_weight(*add)
+    mul_weight = add_weight if mul is None else nac_weight(*mul)
+    check_input(x, add_weight)
+    g = torch.sigmoid(gate)
+    return g * nn.functional.linear(x, add_weight) + (1 - g) * signed_exp_log(x, mul_weight)
+
+
+class INALU(UnitLayer):
+    """Learned choice, per output, between a sum and a signed product of inputs.
+
+    The published runs also push all parameters away from 0 (`Penalty(kind="pull")`), clip the entries of the gradient
+    to ±0.1, and start again when a run stagnates.
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+        shared: whether the sum and the product have the same weights.
+        init: "original" draws W_hat, M_hat and the gate's logits from normal distributions about 1, -1 and 0, as the
+            authors' runs did; "primer" about 0.88, 0.5 and 0, as those of Mistry et al. did.
+
+    Shape:
+        (*, in_features) to (*, out_features), for any leading axes.
+
+    Example:
+        >>> inalu = INALU(4, 2)
+        >>> inalu(torch.ones(8, 4)).shape, sorted(inalu.weights())
+        (torch.Size([8, 2]), ['add', 'mul'])
+    """
+
+    W_add: nn.Parameter
+    M_add: nn.Parameter
+    W_mul: nn.Parameter | None
+    M_mul: nn.Parameter | None
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        shared: bool = False,
+        init: str = "original",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        choose("init", init, INITS)
+        self.shared, self.init = shared, init
+        for name in ("W_add", "M_add", "W_mul", "M_mul"):
+            unused = shared and name.endswith("mul")
+            self.register_parameter(name, None if unused else matrix(out_features, in_features, device, dtype))
+        self.gate = nn.Parameter(torch.empty(out_features, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw all parameters, in their order."""
+        rules = dict(zip(("W", "M", "g"), INITS[self.init], strict=True))
+        for name, parameter in self.named_parameters():
+            rules[name[0]].draw_(parameter, generator)
+
+    def _mul(self) -> tuple[Tensor, Tensor] | None:
+        return None if self.W_mul is None or self.M_mul is None else (self.W_mul, self.M_mul)
+
+    def weights(self) -> dict[str, Tensor]:
+        mul = self._mul()
+        return {"add": nac_weight(self.W_add, self.M_add)} | ({} if mul is None else {"mul": nac_weight(*mul)})
+
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """Return an empty table: no parameter has a range."""
+        return {}
+
+    def sparsity(self) -> Float[Tensor, ""]:
+        """Return 0: the regularizer of the paper is a penalty on all parameters."""
+        return self.gate.new_zeros(())
+
+    def gate_value(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        """Return the openness of the gate, the same for every row: 1 for the sum, 0 for the product."""
+        return torch.sigmoid(self.gate) + 0 * x[..., :1]
+
+    def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        return inalu(x, (self.W_add, self.M_add), self.gate, self._mul())
+
+
+unit = Unit(INALU, name="INALU", label="iNALU", paper="Schlör et al. (2020)")
+shared_unit = Unit(
+    INALU, name="INALUShared", label="iNALU (shared)", paper="Schlör et al. (2020)", options={"shared": True}
+)
