@@ -1,0 +1,157 @@
+"""Search for products of powers of sums: every operation on every kind of range, stacked, resumed, noisy, hopeless."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arithmos.optim.products import ProductsOfSums, power, rounded
+from arithmos.optim.search import FormulaSearch, real_powers, whole_powers
+
+D = torch.float64
+OPERATIONS = {
+    "mul": (lambda a, b: a * b, (1.0, 1.0)),
+    "sub": (lambda a, b: a - b, (1.0,)),
+    "div": (lambda a, b: a / b, (1.0, -1.0)),
+    "squared": (lambda a, b: a * a, (2.0,)),
+    "root": (lambda a, b: a.sqrt(), (0.5,)),
+    "reciprocal": (lambda a, b: 1 / a, (-1.0,)),
+}
+RANGES = [(1, 2), (-2, -1), (-2, 2), (0, 1), (0.1, 0.2), (1.1, 1.2), (10, 20), (-20, -10)]
+
+
+def data(operation, low, high, seeds=1, rows=240, inputs=12):
+    """Rows of an operation on the sums of the inputs 0 to 3 and 2 to 6."""
+    x = torch.rand(seeds, rows, inputs, dtype=D, generator=torch.Generator().manual_seed(0)) * (high - low) + low
+    return x, OPERATIONS[operation][0](x[..., :4].sum(2), x[..., 2:7].sum(2))
+
+
+def finish(search, limit=3000):
+    for _ in range(limit):
+        if all(run.ended for run in search.progress):
+            return [run.formula for run in search.progress]
+        search.step()
+    raise AssertionError("the search does not end")
+
+
+def found(x, t, forms, seeds=None, held=40, **options):
+    check = (x[:, -held:], t[:, -held:])
+    seeds = range(len(x)) if seeds is None else seeds
+    search = FormulaSearch(x[:, :-held], t[:, :-held], forms=forms, seeds=seeds, check=check, **options)
+    return finish(search), search
+
+
+def is_right(formula, operation):
+    a, b = torch.zeros(2, 12, dtype=D)
+    a[:4], b[2:7] = 1, 1
+    rows = {"mul": [a, b], "div": [a, b], "sub": [a - b]}.get(operation, [a])
+    ours = sorted(formula.weights.abs().tolist())
+    expected = sorted(row.abs().tolist() for row in rows)
+    return ours == expected or (operation == "squared" and ours == expected * 2)
+
+
+@pytest.mark.parametrize(("low", "high"), RANGES)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_finds_every_operation_on_every_range(operation, low, high):
+    if operation == "root" and low < 0:
+        pytest.skip("the root of a negative sum is not real")
+    x, t = data(operation, low, high)
+    [formula], search = found(x, t, real_powers(2))
+    assert is_right(formula, operation)
+    assert formula.noise == 0
+    assert search.progress[0].iterations < 2000
+
+
+@pytest.mark.parametrize("hidden", [2, 3, 64])
+def test_the_hidden_size_does_not_matter(hidden):
+    x, t = data("mul", 1, 2, seeds=3)
+    formulas, _ = found(x, t, whole_powers(hidden))
+    assert all(is_right(formula, "mul") and formula.exponents == (1, 1) for formula in formulas)
+
+
+def test_three_factors():
+    x = torch.rand(1, 300, 8, dtype=D, generator=torch.Generator().manual_seed(1)) + 0.5
+    t = x[..., :2].sum(2) * x[..., 3:5].sum(2) * (x[..., 5] - x[..., 7])
+    [formula], _ = found(x, t, whole_powers(3))
+    assert formula.exponents == (1, 1, 1)
+    assert sorted(formula.weights.abs().sum(1).tolist()) == [2, 2, 2]
+
+
+def test_a_stack_finds_what_its_members_find_alone():
+    x, t = data("mul", -2, 2, seeds=4)
+    stacked, search = found(x, t, whole_powers(2))
+    for number in range(4):
+        [alone], single = found(x[number : number + 1], t[number : number + 1], whole_powers(2), seeds=[number])
+        assert torch.equal(alone.weights, stacked[number].weights)
+        assert single.progress[0].iterations == search.progress[number].iterations
+
+
+def test_resumed_equals_undisturbed():
+    x, t = data("mul", 1, 2, seeds=2)
+    undisturbed = FormulaSearch(x, t, forms=whole_powers(2), seeds=[0, 1])
+    resumed = FormulaSearch(x, t, forms=whole_powers(2), seeds=[0, 1])
+    for _ in range(8):
+        undisturbed.step()
+    resumed.load_state_dict(undisturbed.state_dict())
+    one, other = finish(undisturbed), finish(resumed)
+    assert [run.iterations for run in undisturbed.progress] == [run.iterations for run in resumed.progress]
+    assert all(torch.equal(a.weights, b.weights) for a, b in zip(one, other, strict=True))
+    with pytest.raises(ValueError, match="state must be of 1 data sets, as this search, got 2"):
+        FormulaSearch(x[:1], t[:1], forms=whole_powers(2), seeds=[0]).load_state_dict(resumed.state_dict())
+
+
+@pytest.mark.parametrize("operation", ["mul", "sub", "div"])
+def test_noise_does_not_hide_the_formula(operation):
+    x, t = data(operation, 1, 2, rows=600)
+    noise = 0.003 * t.std()
+    t = t + noise * torch.randn(t.shape, dtype=D, generator=torch.Generator().manual_seed(2))
+    [formula], _ = found(x, t, real_powers(2))
+    assert is_right(formula, operation)
+    assert formula.noise == pytest.approx(noise.item(), rel=0.2)
+
+
+def test_says_nothing_where_there_is_no_formula():
+    x = torch.rand(1, 200, 4, dtype=D, generator=torch.Generator().manual_seed(0))
+    [formula], search = found(x, x.square().sum(2).cos(), whole_powers(2), rounds=2)
+    assert formula is None
+    assert search.progress[0].best is not None
+
+
+def test_a_formula_must_hold_for_the_rows_held_out():
+    x, t = data("mul", 1, 2)
+    t[:, -5:] += 0.1
+    [formula], _ = found(x, t, whole_powers(2), rounds=1)
+    assert formula is None
+
+
+@pytest.mark.parametrize("exponents", [(1.0,), (2.0,), (1.0, 1.0), (1.0, -1.0), (0.5, 3.0), (1.0, -2.0, 1.5)])
+def test_derivatives_agree_with_finite_differences(exponents):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(2, 5, 3, dtype=D, generator=generator) + 0.5
+    problem = ProductsOfSums(x, torch.ones(2, 5, dtype=D), exponents)
+    point = torch.rand(2, 3 * len(exponents), dtype=D, generator=generator) + 0.2
+    residual, jacobian = problem.linearize(point)
+    torch.testing.assert_close(residual, problem.residuals(point))
+    for column in range(point.shape[1]):
+        step = torch.zeros_like(point)
+        step[:, column] = 1e-6
+        difference = (problem.residuals(point + step) - problem.residuals(point - step)) / 2e-6
+        torch.testing.assert_close(jacobian[..., column], difference, rtol=1e-6, atol=1e-7)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.sampled_from([(1.0,), (1.0, 1.0), (1.0, -1.0), (0.5, 1.0), (2.0,)]))
+def test_rounding_undoes_scale_and_sign(seed, exponents):
+    """Weights that give the same product are rounded to a product with the same values."""
+    generator = torch.Generator().manual_seed(seed)
+    weights = torch.randint(0, 2, (1, len(exponents), 5), generator=generator).double()
+    weights[..., 0] = 1
+    x = torch.rand(1, 30, 5, dtype=D, generator=generator) + 0.1
+    t = torch.stack([power((x @ weights.mT)[..., h], p) for h, p in enumerate(exponents)]).prod(0)
+    scales = 0.1 + torch.rand(1, len(exponents), 1, dtype=D, generator=generator)
+    whole, moved = rounded(weights * scales, exponents, x, t)
+    assert torch.equal(whole, weights)
+    assert moved.item() < 1e-12
+    whole, _ = rounded(-weights * scales, exponents, x, t)
+    y = torch.stack([power((x @ whole.mT)[..., h], p) for h, p in enumerate(exponents)]).prod(0)
+    torch.testing.assert_close(y, t)
