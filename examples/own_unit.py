@@ -14,10 +14,17 @@ from arithmos.tasks import TEN_PARAMETERS
 class DividingNMU(nn.Module):
     """Products and quotients of inputs: z_o = prod_i (|w_oi| x_i^sign(w_oi) + 1 - |w_oi|), w in [-1, 1]."""
 
-    def __init__(self, in_features: int, out_features: int) -> None:
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = nn.Parameter(torch.empty(out_features, in_features))
+        self.weight = nn.Parameter(torch.empty(out_features, in_features, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:

@@ -13,6 +13,7 @@ from tools import examples
 
 from arithmos.cli import main
 from arithmos.spec import load_unit
+from arithmos.testing import check_unit
 
 EXAMPLES = examples.EXAMPLES
 
@@ -50,6 +51,11 @@ def test_own_unit(capsys):
     table = sys.modules[unit.module.__module__].main(seeds=2, iterations=50)
     assert [*table["n"]] == [2, 2]
     assert wording(capsys.readouterr().out) == printed("own_unit.py")
+
+
+def test_own_unit_passes_the_contract():
+    unit = load_unit(f"{EXAMPLES / 'own_unit.py'}:DividingNMU")
+    assert {*check_unit(unit).values()} <= {"passed", "skipped: the unit declares no parts"}
 
 
 def test_nmu_behind_mlp(capsys):

@@ -1,13 +1,32 @@
 """Sum and exp-log: two of the three aggregations from effective weights and an input to an output."""
 
 import contextlib
+import functools
+from collections.abc import Callable
+from typing import ParamSpec
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.overrides import handle_torch_function, has_torch_function
 
 from .._typing import Float
 from ._parts import EPSILON
+
+P = ParamSpec("P")
+
+
+def overridable(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
+    """Let types that override torch's functions override this one too, so that `torch.fx` records it as one call."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+        if has_torch_function(args):
+            overridden: Tensor = handle_torch_function(call, args, *args, **kwargs)
+            return overridden
+        return function(*args, **kwargs)
+
+    return call
 
 
 def check_input(x: Tensor, weight: Tensor) -> None:
@@ -36,6 +55,7 @@ def at_least_single(*tensors: Tensor) -> tuple[torch.dtype, list[Tensor]]:
     return dtype, [tensor.to(working) for tensor in tensors]
 
 
+@overridable
 def linear(
     x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], bias: Float[Tensor, " o"] | None = None
 ) -> Float[Tensor, "*batch o"]:
@@ -49,6 +69,7 @@ def linear(
     return F.linear(x, weight, bias)
 
 
+@overridable
 def exp_log(
     x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, epsilon: float = EPSILON
 ) -> Float[Tensor, "*batch o"]:

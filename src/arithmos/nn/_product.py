@@ -13,12 +13,13 @@ from torch.autograd import forward_ad
 from torch.autograd.function import FunctionCtx
 
 from .._typing import Float
-from ._aggregate import at_least_single, check_input, full_precision
+from ._aggregate import at_least_single, check_input, full_precision, overridable
 
 PIECE = {"cpu": 2**19, "cuda": 2**25}
 """Number of factors to multiply at a time: a cache's worth, or enough to keep a device busy."""
 
 
+@overridable
 def product(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float[Tensor, "*batch o"]:
     r"""Products of the inputs that the weights select, :math:`z_o = \prod_i (w_{oi} x_i + 1 - w_{oi})`.
 
