@@ -65,7 +65,7 @@ def test_a_million_rows(tmp_path):
 
 
 def test_picture_has_two_panels_a_target(tmp_path):
-    fit = fit_csv(write(tmp_path), ["momentum", "noise"], **QUICK, rounds=1)
+    fit = fit_csv(write(tmp_path), ["momentum", "noise"], **QUICK)
     chart = json.loads(save(draw(fit), tmp_path / "fit.json").read_text())
     assert [len(row["hconcat"]) for row in chart["vconcat"]] == [2, 2]
     assert chart["title"]["subtitle"].startswith("verdict: ")

@@ -19,8 +19,7 @@ from .program import Verb, asked, complain, echo, extra
 @click.option(
     "--columns", callback=names, multiple=True, metavar="NAME,…", help="Columns to use [default: all but the targets]."
 )
-@click.option("--integers", is_flag=True, help="Allow no constants except integers, and no intercept.")
-@click.option("--scale", is_flag=True, help="Scale the columns for training, if their sizes are very different.")
+@click.option("--integers", is_flag=True, help="Allow no constants except integers.")
 @click.option(
     "--budget", "budget_s", callback=seconds, default="60s", show_default=True, metavar="TIME", help="Time limit."
 )
@@ -30,8 +29,8 @@ from .program import Verb, asked, complain, echo, extra
 def fit(file: Path, target: Sequence[str], integers: bool, output: Path | None, **options: Any) -> None:
     """Find the formula behind a column of a CSV file.
 
-    The formula is made of sums, differences and products of the other columns. The rows furthest from the center are
-    held out, and show how well it extrapolates.
+    The formula is made of + − × ÷, powers and roots of the other columns, and constants. The rows furthest from the
+    center are held out, and show how well it extrapolates.
     """
     with extra("formula"):
         from ..regression.from_csv import fit_csv

@@ -1,5 +1,6 @@
 """Symbolic regression of tabular data: `ArithmeticRegressor`, a scikit-learn estimator."""
 
-from .regressor import Alternative as Alternative
+from .certificate import Certificate as Certificate
+from .certificate import Constant as Constant
 from .regressor import ArithmeticRegressor as ArithmeticRegressor
-from .regressor import Certificate as Certificate
+from .regressor import Formula as Formula

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .candidates import rms
-from .products import Floats
 from .regressor import ArithmeticRegressor
 from .table import DataTable, read_columns
+from .terms import Floats
 
 FAR_SHARE = 0.1
 FAR_ROWS = 50
@@ -41,7 +40,7 @@ class Fit:
         if not self.far.any():
             return float("nan")
         y = self.table.y[self.far]
-        return max(rms(r) / (rms(t) or 1.0) for r, t in zip(self._residual()[self.far].T, y.T, strict=True))
+        return max(_rms(r) / (_rms(t) or 1.0) for r, t in zip(self._residual()[self.far].T, y.T, strict=True))
 
     def _residual(self) -> Floats:
         return self._predicted() - self.table.y
@@ -79,9 +78,10 @@ class Fit:
         if self.far.any():
             rows = f"{self.far.sum()} rows furthest from the center, which were set aside"
             lines.append(f"extrapolation     {self.far_residual:.2g} of the target, on the {rows}")
-        if self.model.alternatives_:
-            lines += ["", "alternatives, with their residuals relative to the target:"]
-            for other in self.model.alternatives_:
+        others = [other for other in self.model.formulas_ if not other.chosen]
+        if others:
+            lines += ["", "simpler and better formulas, with their residuals relative to the target:"]
+            for other in others:
                 lines.append(f"  {other.residual:7.2g}  {self.table.targets[other.output]} = {other.formula}")
         return "\n".join(lines)
 
@@ -106,6 +106,10 @@ def fit_csv(path: str | Path, target: str | Sequence[str], columns: Sequence[str
     model = ArithmeticRegressor(**options)
     model.fit(pd.DataFrame(table.x[~far], columns=table.names), y[:, 0] if y.shape[1] == 1 else y)
     return Fit(model, table, far, distance)
+
+
+def _rms(values: Floats) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
 
 
 def rms_rows(values: Floats) -> Floats:

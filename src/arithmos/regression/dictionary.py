@@ -1,0 +1,134 @@
+"""Dictionaries of terms: monomials with positive and negative exponents, and sums of a few columns."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .terms import Bools, Column, Floats, Node, Product, Sum, complexity, product, scaled
+
+Exponents = NDArray[np.int64]
+
+
+def lattice(columns: int, radius: int, negative: Bools) -> Exponents:
+    """Return all exponents with a sum of magnitudes from 1 to `radius`, negative ones only where allowed."""
+    found: list[list[int]] = []
+
+    def grow(prefix: list[int], left: int) -> None:
+        if len(prefix) == columns:
+            found.append(prefix)
+            return
+        low = -left if negative[len(prefix)] else 0
+        for e in range(low, left + 1):
+            grow([*prefix, e], left - abs(e))
+
+    grow([], radius)
+    table = np.array(found, np.int64).reshape(len(found), columns)
+    size = np.abs(table).sum(1)
+    table = table[size > 0]
+    ordered: Exponents = table[np.lexsort((*(-np.abs(table)).T, np.abs(table).sum(1)))]
+    return ordered
+
+
+def lattice_size(columns: int, radius: int, negative: int) -> int:
+    """Return the number of rows of `lattice` for a number of columns that may have negative exponents."""
+    counts = [1] + [0] * radius
+    for i in range(columns):
+        ways = [1] + [2 if i < negative else 1] * radius
+        counts = [sum(counts[a] * ways[s - a] for a in range(s + 1)) for s in range(radius + 1)]
+    return sum(counts) - 1
+
+
+def monomials(x: Floats, exponents: Exponents) -> Floats:
+    """Evaluate monomials on rows, `[rows, terms]`."""
+    powers: dict[tuple[int, int], Floats] = {}
+    terms = np.ones((len(exponents), len(x)))
+    with np.errstate(all="ignore"):
+        for row, e in zip(terms, exponents, strict=True):
+            for i in np.flatnonzero(e).tolist():
+                key = (i, int(e[i]))
+                if key not in powers:
+                    powers[key] = x[:, i] ** key[1] if key[1] > 0 else 1 / x[:, i] ** -key[1]
+                row *= powers[key]
+    return terms.T
+
+
+def monomial(exponents: Sequence[float], columns: Sequence[Node]) -> Node:
+    """Return one monomial of the given columns as a formula."""
+    return product([(column, float(e)) for column, e in zip(columns, exponents, strict=True) if e])
+
+
+def polynomial(
+    exponents: NDArray[np.generic], coefficients: Floats, offset: float, columns: Sequence[Node], step: float = 1.0
+) -> Node:
+    """Return a sum of monomials, with their common factor outside where that is shorter.
+
+    Args:
+        exponents: `[terms, columns]`, in units of `step`.
+        coefficients: one per term.
+        offset: constant term.
+        columns: what the columns stand for.
+        step: unit of the exponents.
+    """
+    table = np.asarray(exponents, np.float64) * step
+    plain = Sum(tuple(coefficients.tolist()), tuple(monomial(e.tolist(), columns) for e in table), float(offset))
+    if len(table) == 1 and not offset:
+        return scaled(float(coefficients[0]), plain.terms[0])
+    common = table.min(0) if not offset else np.minimum(table.min(0), 0)
+    if not common.any():
+        return plain
+    rest = table - common
+    constant = ~rest.any(1)
+    inner = Sum(
+        tuple(coefficients[~constant].tolist()),
+        tuple(monomial(e.tolist(), columns) for e in rest[~constant]),
+        float(coefficients[constant].sum()),
+    )
+    terms = (monomial((-common).tolist(), columns), *inner.terms)
+    inner = Sum((offset, *inner.coefficients), terms, inner.constant) if offset else inner
+    scale = inner.coefficients[0]
+    inner = Sum(tuple(c / scale for c in inner.coefficients), inner.terms, inner.constant / scale)
+    lifted = scaled(scale, product([(monomial(common.tolist(), columns), 1.0), (inner, 1.0)]))
+    return lifted if complexity(lifted) <= complexity(plain) else plain
+
+
+def sums(columns: int, most: int) -> Iterator[Node]:
+    """Yield columns and sums of a few of them that often occur as factors, at most about `most`."""
+    names: list[Node] = [Column(i) for i in range(columns)]
+    yield from names
+    made = columns
+    kinds = [
+        (columns * (columns - 1), _pairs(names)),
+        (2 * columns, (Sum((s,), (c,), 1.0) for c in names for s in (1.0, -1.0))),
+        (columns * (columns - 1), _pairs([Product((c,), (2.0,)) for c in names])),
+        (2 * columns, (Sum((s,), (Product((c,), (2.0,)),), 1.0) for c in names for s in (1.0, -1.0))),
+        (math.comb(columns, 3) * 4, _triples(names)),
+        (math.comb(columns, 2) * columns * 2, _products(names)),
+    ]
+    for size, nodes in kinds:
+        if made + size <= most:
+            made += size
+            yield from nodes
+
+
+def _pairs(names: Sequence[Node]) -> Iterator[Node]:
+    for a, b in combinations(names, 2):
+        yield Sum((1.0, 1.0), (a, b))
+        yield Sum((1.0, -1.0), (a, b))
+
+
+def _triples(names: Sequence[Node]) -> Iterator[Node]:
+    for a, b, c in combinations(names, 3):
+        for s in (1.0, -1.0):
+            for t in (1.0, -1.0):
+                yield Sum((1.0, s, t), (a, b, c))
+
+
+def _products(names: Sequence[Node]) -> Iterator[Node]:
+    for a, b in combinations(names, 2):
+        for c in names:
+            if c not in (a, b):
+                for s in (1.0, -1.0):
+                    yield Sum((1.0, s), (c, product([(a, 1.0), (b, 1.0)])))

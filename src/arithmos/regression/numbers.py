@@ -1,0 +1,71 @@
+"""Numbers that were meant: the simplest integer, decimal, fraction or multiple of π within an interval."""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+
+MARGIN_BITS = 3.0
+"""Bits by which a number must be simpler than the interval is narrow, so that it is not a coincidence."""
+
+DENOMINATORS = (2, 3, 4, 5, 6, 7, 8, 9, 12, 16)
+
+
+def meant(value: float, error: float) -> float | None:
+    """Return the simplest number within `error` of a value, or None if none is simple enough to be meant.
+
+    Each number has a cost in bits, about the logarithm of how many numbers are as simple; it must be below the bits
+    that the value is known to.
+
+    Example:
+        >>> meant(2.9999, 0.001), meant(0.3333333, 1e-6), meant(12.56637, 1e-4) == 4 * math.pi
+        (3.0, 0.3333333333333333, True)
+        >>> meant(2.7182818, 1e-3) is None
+        True
+    """
+    if value == 0 or not math.isfinite(value) or not math.isfinite(error):
+        return None
+    known = math.log2(abs(value) / max(error, 2**-48 * abs(value))) + 1
+    found = [(cost, number) for cost, number in _simple(abs(value), error) if abs(number - abs(value)) <= error]
+    if not found:
+        return None
+    cost, number = min(found)
+    return math.copysign(number, value) if cost + MARGIN_BITS <= known else None
+
+
+@lru_cache(maxsize=4096)
+def is_simple(value: float) -> bool:
+    """Return whether a constant is a number that was meant rather than an estimate.
+
+    Example:
+        >>> is_simple(0.5), is_simple(1.19), is_simple(0.51827182812)
+        (True, True, False)
+    """
+    return value == 0 or meant(value, 4e-16 * abs(value)) is not None
+
+
+def _simple(value: float, error: float) -> Iterator[tuple[float, float]]:
+    """Yield costs and simple numbers near a positive value."""
+    if value < 2**50:
+        if (whole := round(value)) > 0:
+            yield math.log2(whole + 1), float(whole)
+        for bottom in DENOMINATORS:
+            top = round(value * bottom)
+            if top > 0 and math.gcd(top, bottom) == 1:
+                yield math.log2(top) + 2 * math.log2(bottom), top / bottom
+    for digits in range(1, 9):
+        decimal = float(f"{value:.{digits - 1}e}")
+        if abs(decimal - value) <= error:
+            exponent = math.floor(math.log10(value))
+            yield 3.33 * digits + 1 + (0.5 * abs(exponent) if abs(exponent) > 3 else 0), decimal
+            break
+    for power, cost in ((1, 2.0), (-1, 3.0), (2, 4.0), (-2, 5.0), (0.5, 6.0), (-0.5, 6.0)):
+        unit = math.pi**power
+        near = Fraction(value / unit).limit_denominator(64)
+        if near > 0 and near.numerator < 2**20:
+            yield cost + math.log2(near.numerator) + 2 * math.log2(near.denominator), float(near) * unit
+    for radicand in (2, 3, 5):
+        unit = math.sqrt(radicand)
+        near = Fraction(value / unit).limit_denominator(8)
+        if near > 0 and near.numerator < 2**10:
+            yield 6 + math.log2(near.numerator) + 2 * math.log2(near.denominator), float(near) * unit

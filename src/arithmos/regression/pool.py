@@ -1,0 +1,175 @@
+"""Candidate formulas for one output: refined, scored by description length, and kept by form."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from threading import Event
+
+import numpy as np
+
+from .numbers import is_simple, meant
+from .refine import Refined, free_numbers, loss_of, refine
+from .terms import Column, Floats, Node, Product, complexity, exponents, numbers, renumbered, without_zeros
+from .tidy import tidy
+
+BITS_PER_SYMBOL = 5.0
+EXACT = 1e-12
+"""Relative residual below which the description of the residual gets no shorter."""
+CONFIDENT = 3.0
+"""Half width of the interval of a constant, in standard errors."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Formula with its loss on the rows of the search.
+
+    Args:
+        node: the formula.
+        loss: weighted sum of squared residuals.
+        bits: description length of the formula and the residual.
+        complexity: symbols in the written formula.
+    """
+
+    node: Node
+    loss: float
+    bits: float
+    complexity: int
+
+
+@dataclass(eq=False)
+class Pool:
+    """Rows of a search and the formulas found so far.
+
+    Args:
+        x, y, w: rows, targets and weights.
+        deadline: time of `time.monotonic` at which the search ends.
+        seed: seed of initial weights.
+        stop: event that ends the search.
+        found: candidates by form.
+        offered: number of formulas that were tried.
+    """
+
+    x: Floats
+    y: Floats
+    w: Floats
+    deadline: float
+    seed: int = 0
+    stop: Event = field(default_factory=Event)
+    found: dict[object, Candidate] = field(default_factory=dict)
+    offered: int = 0
+
+    def __post_init__(self) -> None:
+        self.scale = float((self.w * self.y) @ self.y)
+
+    def over(self) -> bool:
+        """Return whether the time is up."""
+        return time.monotonic() > self.deadline or self.stop.is_set()
+
+    def offer(self, node: Node, steps: int = 12) -> Candidate | None:
+        """Refine a formula and keep it if it is the best of its form."""
+        self.offered += 1
+        refined = refine(node, self.x, self.y, self.w, steps=steps)
+        return self._keep(refined.node, refined.loss)
+
+    def _keep(self, node: Node, loss: float) -> Candidate | None:
+        if not math.isfinite(loss):
+            return None
+        made = Candidate(node, loss, self.bits(node, loss), complexity(node))
+        key = form(node)
+        known = self.found.get(key)
+        if known is None or made.bits < known.bits:
+            self.found[key] = made
+        return made
+
+    def kept(self, node: Node) -> Candidate:
+        """Return a formula as it is as a candidate."""
+        loss = loss_of(node, self.x, self.y, self.w)
+        return Candidate(node, loss, self.bits(node, loss), complexity(node))
+
+    def bits(self, node: Node, loss: float) -> float:
+        """Return the description length of a formula and of what it leaves."""
+        n, free = len(self.y), sum(not is_simple(number) for number in numbers(node))
+        floor = EXACT**2 * self.scale + np.finfo(float).tiny
+        return (
+            n / 2 * math.log2((loss + floor) / (self.scale + np.finfo(float).tiny))
+            + free / 2 * math.log2(max(n, 2))
+            + BITS_PER_SYMBOL * complexity(node)
+            + sum(_exponent_bits(power, n) for power in exponents(node))
+        )
+
+    @property
+    def best(self) -> Candidate:
+        """The candidate with the shortest description."""
+        return min(self.found.values(), key=lambda candidate: candidate.bits)
+
+    @property
+    def residual(self) -> float:
+        """Relative root-mean-square residual of the best candidate."""
+        return math.sqrt(self.best.loss / self.scale) if self.scale else 0.0
+
+    def finish(self, count: int) -> None:
+        """Replace the constants of the best candidates by the numbers that were meant."""
+        for candidate in sorted(self.found.values(), key=lambda candidate: candidate.bits)[:count]:
+            snapped = snap(candidate.node, self.x, self.y, self.w)
+            self._keep(snapped.node, snapped.loss)
+            short = tidy(snapped.node, self.x)
+            if short != snapped.node:
+                self._keep(short, loss_of(short, self.x, self.y, self.w))
+
+
+def _exponent_bits(power: float, rows: int) -> float:
+    """Return the description length of an exponent: a few bits for usual ones, many for a decimal."""
+    if power % 0.5 == 0:
+        return abs(power)
+    bottom = Fraction(power).limit_denominator(6).denominator
+    return 8.0 if abs(power * bottom - round(power * bottom)) < 1e-9 else 12.0 + math.log2(rows) / 2
+
+
+def form(node: Node) -> object:
+    """Return a key that formulas share if they differ in the values of their constants only."""
+    if isinstance(node, Column):
+        return node.index
+    if isinstance(node, Product):
+        return ("*", frozenset(zip(map(form, node.factors), node.exponents, strict=True)))
+    terms = frozenset(
+        (form(term), c if c in (1, -1) else None) for c, term in zip(node.coefficients, node.terms, strict=True)
+    )
+    return ("+", terms, bool(node.constant))
+
+
+def snap(node: Node, x: Floats, y: Floats, w: Floats) -> Refined:
+    """Replace constants by the numbers that were meant, one at a time, as far as the residual allows."""
+    best = refine(node, x, y, w)
+    free = free_numbers(best.node)
+    floor = (1e-14) ** 2 * float((w * y) @ y)
+    variance = (best.loss + floor) / max(len(y) - int(free.sum()), 1)
+    limit = best.loss + floor
+    for _ in range(2 * len(free)):
+        choices = list(_choices(best, free, math.sqrt(variance)))
+        if not choices:
+            break
+        _, index, number = min(choices)
+        fixed = free.copy()
+        fixed[index] = False
+        trial = [*numbers(best.node)]
+        trial[index] = number
+        moved = refine(renumbered(best.node, iter(trial)), x, y, w, fixed)
+        free[index] = False
+        if moved.loss <= limit + CONFIDENT**2 * variance:
+            limit = max(limit, moved.loss)
+            best = moved
+    return refine(without_zeros(best.node), x, y, w, np.zeros(len(numbers(without_zeros(best.node))), bool))
+
+
+def _choices(refined: Refined, free: np.ndarray, deviation: float) -> Iterator[tuple[float, int, float]]:
+    """Yield the rank, position and new value of constants that can be replaced."""
+    for index, value in enumerate(numbers(refined.node)):
+        if not free[index]:
+            continue
+        error = CONFIDENT * deviation * float(refined.errors[index]) + 1e-14 * abs(value)
+        if abs(value) <= error:
+            yield 1.0, index, 0.0
+        elif (number := meant(value, error)) is not None:
+            yield error / abs(value), index, number

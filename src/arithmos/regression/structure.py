@@ -1,0 +1,133 @@
+"""Tests for structure left in a residual: dependence on columns that a formula did not explain."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import scipy.stats
+
+from .terms import Floats
+
+LEVEL = 1e-4
+"""Significance level of all tests together: the chance that noise alone is taken for structure."""
+MOST_ROWS = 600
+"""Rows of the kernel test; its time grows with their cube."""
+MOST_PAIRS = 28
+LEAST_ROWS = 12
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Dependence of a residual on columns.
+
+    Args:
+        test: name of the test.
+        columns: indices of the columns; empty if none in particular.
+        significance: p value, times the number of tests.
+    """
+
+    test: str
+    columns: tuple[int, ...]
+    significance: float
+
+
+def structure(residual: Floats, x: Floats, weight: Floats, columns: Sequence[int], fitted: Floats) -> Finding | None:
+    """Return the most significant dependence of a residual on the columns, or None if there is none.
+
+    The residual is compared with each column and with the fitted values (a trend, a curve, an oscillation: means of
+    groups of neighbors), with products of pairs of columns, and with all columns that the formula uses at once
+    (prediction of each row from the others by a kernel).
+
+    Args:
+        residual: `[rows]`.
+        x: all columns, `[rows, columns]`.
+        weight: weights of the rows.
+        columns: indices of the columns to test pairs and the kernel on, the most important first.
+        fitted: values of the formula.
+    """
+    r = residual * np.sqrt(weight)
+    size = float(np.sqrt(np.mean(r**2)))
+    if len(r) < LEAST_ROWS or not size > 0 or not np.isfinite(size):
+        return None
+    r = np.clip(r / size, -6.0, 6.0)
+    found = [*_single(r, x, fitted), *_pairs(r, x, columns[:8]), *_kernels(r, x, columns[:8])]
+    if not found:
+        return None
+    test, where, p = min(found, key=lambda one: one[2])
+    joint = min(1.0, p * len(found))
+    return Finding(test, where, joint) if joint < LEVEL else None
+
+
+def _single(r: Floats, x: Floats, fitted: Floats) -> Iterator[tuple[str, tuple[int, ...], float]]:
+    for i in [*range(x.shape[1]), -1]:
+        column = fitted if i < 0 else x[:, i]
+        where: tuple[int, ...] = () if i < 0 else (i,)
+        if not np.ptp(column) > 0:
+            continue
+        unit = scipy.stats.rankdata(column)
+        unit = (unit - unit.mean()) / unit.std()
+        yield "trend", where, _correlated(r, unit)
+        yield "curve", where, _correlated(r, unit**2 - 1)
+        order = np.argsort(column, kind="stable")
+        yield "neighbors", where, _correlated(r[order][1:], r[order][:-1], signed=True)
+        yield "groups", where, _groups(r, column)
+
+
+def _correlated(r: Floats, feature: Floats, signed: bool = False) -> float:
+    """Return the significance of a correlation, valid for residuals of unequal size too."""
+    product = r * (feature - feature.mean())
+    deviation = float(np.sqrt(np.mean(product**2)))
+    if not deviation > 0:
+        return 1.0
+    score = float(product.mean()) / deviation * np.sqrt(len(r))
+    tail = scipy.stats.t.sf(score if signed else abs(score), len(r) - 1)
+    return float(tail if signed else 2 * tail)
+
+
+def _groups(r: Floats, column: Floats) -> float:
+    """Return the significance of differing means among values of a column, or among groups of neighbors."""
+    known, groups = np.unique(column, return_inverse=True)
+    if len(known) > max(len(r) // 4, 2):
+        groups = np.argsort(np.argsort(column, kind="stable"), kind="stable") * max(3, min(len(r) // 8, 24)) // len(r)
+    counts = np.bincount(groups)
+    kept = counts > 0
+    means = np.bincount(groups, r)[kept] / counts[kept]
+    between = float((counts[kept] * (means - r.mean()) ** 2).sum())
+    within = float(((r - (np.bincount(groups, r) / np.maximum(counts, 1))[groups]) ** 2).sum())
+    k, free = int(kept.sum()) - 1, len(r) - int(kept.sum())
+    if k < 1 or free < 3 or not within > 0:
+        return 1.0
+    return float(scipy.stats.f.sf(between / k / (within / free), k, free))
+
+
+def _pairs(r: Floats, x: Floats, columns: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...], float]]:
+    units = {i: _unit(x[:, i]) for i in columns}
+    for i, j in [*combinations(columns, 2)][:MOST_PAIRS]:
+        yield "products", (i, j), _correlated(r, units[i] * units[j])
+
+
+def _unit(column: Floats) -> Floats:
+    unit: Floats = (column - column.mean()) / (column.std() or 1.0)
+    return unit
+
+
+def _kernels(r: Floats, x: Floats, columns: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...], float]]:
+    """Predict each residual from those of similar rows: ridge regression with a Gaussian kernel, leaving one out."""
+    if not len(columns):
+        return
+    rows = np.arange(len(r)) if len(r) <= MOST_ROWS else np.linspace(0, len(r) - 1, MOST_ROWS).astype(int)
+    part = np.stack([_unit(scipy.stats.rankdata(x[rows, i])) for i in columns], 1)
+    distance = ((part[:, None, :] - part[None, :, :]) ** 2).sum(-1)
+    middle = float(np.median(distance[distance > 0])) if (distance > 0).any() else 1.0
+    target = r[rows] - r[rows].mean()
+    for width in (1.0, 0.15):
+        kernel = np.exp(-distance / (width * middle))
+        values, vectors = np.linalg.eigh(kernel)
+        values = np.maximum(values, 0.0)
+        for ridge in (1.0, 0.01):
+            share = values / (values + ridge)
+            smooth = (vectors * share) @ vectors.T
+            inside = np.minimum(np.diag(smooth), 1 - 1e-9)
+            left_out = (smooth @ target - inside * target) / (1 - inside)
+            yield "kernel", tuple(columns), _correlated(target, left_out, signed=True)

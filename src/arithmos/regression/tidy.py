@@ -1,0 +1,111 @@
+"""Shorter forms of a formula: polynomials factored, powers of products multiplied out, signs in front."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from .terms import Column, Floats, Node, Product, Sum, constant, product, scaled, values, without_zeros
+
+MOST_TERMS = 60
+MOST_DEGREE = 12
+LARGEST_DENOMINATOR = 1000
+
+
+def tidy(node: Node, x: Floats) -> Node:
+    """Return a shorter form of a formula that has the same values on the given rows."""
+    if isinstance(node, Column):
+        return node
+    if isinstance(node, Product):
+        pairs = []
+        for factor, power in zip(node.factors, node.exponents, strict=True):
+            pairs += _spread(tidy(factor, x), power, x)
+        return product([(_positive(base, power), power) for base, power in pairs], _sign(pairs))
+    inner = without_zeros(Sum(node.coefficients, tuple(tidy(term, x) for term in node.terms), node.constant))
+    return _factored(inner) if isinstance(inner, Sum) else inner
+
+
+def _spread(node: Node, power: float, x: Floats) -> list[tuple[Node, float]]:
+    """Return a power of a product as powers of its factors, if these are positive on the rows."""
+    if isinstance(node, Sum) and len(node.terms) == 1 and not node.constant and node.coefficients[0] > 0:
+        return [(constant(node.coefficients[0]), power), *_spread(node.terms[0], power, x)]
+    if isinstance(node, Product) and (power % 1 == 0 or all((values(factor, x) > 0).all() for factor in node.factors)):
+        return [(factor, inner * power) for factor, inner in zip(node.factors, node.exponents, strict=True)]
+    return [(node, power)]
+
+
+def _negative(node: Node) -> bool:
+    """Return whether a sum is better written with the opposite sign."""
+    if not isinstance(node, Sum) or not node.terms:
+        return False
+    signs = [c < 0 for c in (*node.coefficients, node.constant) if c]
+    return 2 * sum(signs) > len(signs) or (2 * sum(signs) == len(signs) and signs[0])
+
+
+def _positive(node: Node, power: float) -> Node:
+    return scaled(-1.0, node) if power % 1 == 0 and _negative(node) else node
+
+
+def _sign(pairs: Sequence[tuple[Node, float]]) -> float:
+    flips = sum(int(power) for node, power in pairs if power % 1 == 0 and _negative(node))
+    return -1.0 if flips % 2 else 1.0
+
+
+def _factored(node: Sum) -> Node:
+    """Return a polynomial as a product of polynomials, if it is one with rational ratios of coefficients."""
+    monomials = [_exponents(term) for term in node.terms]
+    columns = sorted({i for powers in monomials if powers is not None for i in powers})
+    table = [powers for powers in monomials if powers is not None]
+    if len(table) < len(monomials) or len(table) < 2 - bool(node.constant) or len(table) > MOST_TERMS:
+        return node
+    if any(sum(powers.values()) > MOST_DEGREE for powers in table):
+        return node
+    scale = node.coefficients[0]
+    ratios = [_ratio(c / scale) for c in (*node.coefficients, node.constant)]
+    known = [ratio for ratio in ratios if ratio is not None]
+    if len(known) < len(ratios):
+        return node
+    import sympy
+
+    symbols = [sympy.Symbol(f"c{i}") for i in columns]
+    rows = {tuple(powers.get(i, 0) for i in columns): ratio for powers, ratio in zip(table, known[:-1], strict=True)}
+    if known[-1]:
+        rows[(0,) * len(columns)] = known[-1]
+    whole = sympy.Poly({k: sympy.Rational(v.numerator, v.denominator) for k, v in rows.items()}, *symbols)
+    content, factors = whole.factor_list()
+    if len(factors) == 1 and factors[0][1] == 1:
+        return node
+    parts = [(_polynomial(factor.terms(), columns), float(power)) for factor, power in factors]
+    return scaled(
+        scale * float(content), product([(_positive(part, power), power) for part, power in parts], _sign(parts))
+    )
+
+
+def _ratio(value: float) -> Fraction | None:
+    near = Fraction(value).limit_denominator(LARGEST_DENOMINATOR)
+    return near if abs(near - Fraction(value)) <= abs(value) * 1e-13 else None
+
+
+def _exponents(node: Node) -> dict[int, int] | None:
+    """Return the exponents of a monomial, or None if the formula is not one."""
+    if isinstance(node, Column):
+        return {node.index: 1}
+    if not isinstance(node, Product):
+        return None
+    found = {}
+    for factor, power in zip(node.factors, node.exponents, strict=True):
+        if not isinstance(factor, Column) or power % 1 or power < 0:
+            return None
+        found[factor.index] = int(power)
+    return found
+
+
+def _polynomial(terms: "Sequence[tuple[tuple[int, ...], object]]", columns: Sequence[int]) -> Node:
+    coefficients, nodes, offset = [], [], 0.0
+    for powers, coefficient in terms:
+        if any(powers):
+            coefficients.append(float(coefficient))  # type: ignore[arg-type]
+            nodes.append(product([(Column(i), float(p)) for i, p in zip(columns, powers, strict=True) if p]))
+        else:
+            offset = float(coefficient)  # type: ignore[arg-type]
+    if len(nodes) == 1 and not offset:
+        return scaled(coefficients[0], nodes[0])
+    return Sum(tuple(coefficients), tuple(nodes), offset)
