@@ -3,4 +3,4 @@
 from .certificate import Certificate as Certificate
 from .certificate import Constant as Constant
 from .regressor import ArithmeticRegressor as ArithmeticRegressor
-from .regressor import Formula as Formula
+from .regressor import ParetoFormula as ParetoFormula

@@ -10,7 +10,7 @@ import numpy as np
 from .numbers import is_simple
 from .precision import resolution, rounding
 from .refine import Refined
-from .structure import Finding, structure
+from .structure import Dependence, structure
 from .terms import Bools, Floats, Node, numbers, used, values
 
 FitVerdict = Literal["exact", "noise", "not found"]
@@ -123,7 +123,7 @@ def _some(names: Sequence[str], most: int = 8) -> str:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgment:
     """Verdict on one formula with its reason and figures."""
 
     verdict: FitVerdict
@@ -135,7 +135,7 @@ class Judged:
 
 def judge(
     refined: Refined, x: Floats, y: Floats, w: Floats, *, checked: Bools, before: Floats, names: Sequence[str]
-) -> Judged:
+) -> Judgment:
     """Judge a formula by all rows.
 
     Args:
@@ -157,8 +157,8 @@ def judge(
     distinct = len(np.unique(x[:, columns], axis=0)) if columns else 1
     if not _exact(node, residual, x, y, spread, distinct):
         reason = _not_noise(node, residual, x, y, w, fitted, checked, before, distinct, names)
-        return Judged("not found", reason, *figures) if reason else Judged("noise", "", *figures)
-    return Judged("exact", "", *figures)
+        return Judgment("not found", reason, *figures) if reason else Judgment("noise", "", *figures)
+    return Judgment("exact", "", *figures)
 
 
 def free_count(node: Node) -> int:
@@ -212,7 +212,7 @@ def _not_noise(
     return describe(finding, names) if finding else ""
 
 
-def describe(finding: Finding, names: Sequence[str]) -> str:
+def describe(finding: Dependence, names: Sequence[str]) -> str:
     """Say what a test for structure found."""
     where = _some([names[i] for i in finding.columns]) or "the fitted values"
     return f"the residual depends on {where} (test of {finding.test}, p = {finding.significance:.1g})"

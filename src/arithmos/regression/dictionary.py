@@ -7,12 +7,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from .terms import Bools, Column, Floats, Node, Product, Sum, complexity, product, scaled
+from .terms import Bools, Column, Floats, Node, PowerProduct, TermSum, complexity, product, scaled
 
-Exponents = NDArray[np.int64]
+ExponentTable = NDArray[np.int64]
 
 
-def lattice(columns: int, radius: int, negative: Bools) -> Exponents:
+def lattice(columns: int, radius: int, negative: Bools) -> ExponentTable:
     """Return all exponents with a sum of magnitudes from 1 to `radius`, negative ones only where allowed."""
     found: list[list[int]] = []
 
@@ -28,7 +28,7 @@ def lattice(columns: int, radius: int, negative: Bools) -> Exponents:
     table = np.array(found, np.int64).reshape(len(found), columns)
     size = np.abs(table).sum(1)
     table = table[size > 0]
-    ordered: Exponents = table[np.lexsort((*(-np.abs(table)).T, np.abs(table).sum(1)))]
+    ordered: ExponentTable = table[np.lexsort((*(-np.abs(table)).T, np.abs(table).sum(1)))]
     return ordered
 
 
@@ -41,7 +41,7 @@ def lattice_size(columns: int, radius: int, negative: int) -> int:
     return sum(counts) - 1
 
 
-def monomials(x: Floats, exponents: Exponents) -> Floats:
+def monomials(x: Floats, exponents: ExponentTable) -> Floats:
     """Evaluate monomials on rows, `[rows, terms]`."""
     powers: dict[tuple[int, int], Floats] = {}
     terms = np.ones((len(exponents), len(x)))
@@ -73,7 +73,7 @@ def polynomial(
         step: unit of the exponents.
     """
     table = np.asarray(exponents, np.float64) * step
-    plain = Sum(tuple(coefficients.tolist()), tuple(monomial(e.tolist(), columns) for e in table), float(offset))
+    plain = TermSum(tuple(coefficients.tolist()), tuple(monomial(e.tolist(), columns) for e in table), float(offset))
     if len(table) == 1 and not offset:
         return scaled(float(coefficients[0]), plain.terms[0])
     common = table.min(0) if not offset else np.minimum(table.min(0), 0)
@@ -81,15 +81,15 @@ def polynomial(
         return plain
     rest = table - common
     constant = ~rest.any(1)
-    inner = Sum(
+    inner = TermSum(
         tuple(coefficients[~constant].tolist()),
         tuple(monomial(e.tolist(), columns) for e in rest[~constant]),
         float(coefficients[constant].sum()),
     )
     terms = (monomial((-common).tolist(), columns), *inner.terms)
-    inner = Sum((offset, *inner.coefficients), terms, inner.constant) if offset else inner
+    inner = TermSum((offset, *inner.coefficients), terms, inner.constant) if offset else inner
     scale = inner.coefficients[0]
-    inner = Sum(tuple(c / scale for c in inner.coefficients), inner.terms, inner.constant / scale)
+    inner = TermSum(tuple(c / scale for c in inner.coefficients), inner.terms, inner.constant / scale)
     lifted = scaled(scale, product([(monomial(common.tolist(), columns), 1.0), (inner, 1.0)]))
     return lifted if complexity(lifted) <= complexity(plain) else plain
 
@@ -101,9 +101,9 @@ def sums(columns: int, most: int) -> Iterator[Node]:
     made = columns
     kinds = [
         (columns * (columns - 1), _pairs(names)),
-        (2 * columns, (Sum((s,), (c,), 1.0) for c in names for s in (1.0, -1.0))),
-        (columns * (columns - 1), _pairs([Product((c,), (2.0,)) for c in names])),
-        (2 * columns, (Sum((s,), (Product((c,), (2.0,)),), 1.0) for c in names for s in (1.0, -1.0))),
+        (2 * columns, (TermSum((s,), (c,), 1.0) for c in names for s in (1.0, -1.0))),
+        (columns * (columns - 1), _pairs([PowerProduct((c,), (2.0,)) for c in names])),
+        (2 * columns, (TermSum((s,), (PowerProduct((c,), (2.0,)),), 1.0) for c in names for s in (1.0, -1.0))),
         (math.comb(columns, 3) * 4, _triples(names)),
         (math.comb(columns, 2) * columns * 2, _products(names)),
     ]
@@ -115,15 +115,15 @@ def sums(columns: int, most: int) -> Iterator[Node]:
 
 def _pairs(names: Sequence[Node]) -> Iterator[Node]:
     for a, b in combinations(names, 2):
-        yield Sum((1.0, 1.0), (a, b))
-        yield Sum((1.0, -1.0), (a, b))
+        yield TermSum((1.0, 1.0), (a, b))
+        yield TermSum((1.0, -1.0), (a, b))
 
 
 def _triples(names: Sequence[Node]) -> Iterator[Node]:
     for a, b, c in combinations(names, 3):
         for s in (1.0, -1.0):
             for t in (1.0, -1.0):
-                yield Sum((1.0, s, t), (a, b, c))
+                yield TermSum((1.0, s, t), (a, b, c))
 
 
 def _products(names: Sequence[Node]) -> Iterator[Node]:
@@ -131,4 +131,4 @@ def _products(names: Sequence[Node]) -> Iterator[Node]:
         for c in names:
             if c not in (a, b):
                 for s in (1.0, -1.0):
-                    yield Sum((1.0, s), (c, product([(a, 1.0), (b, 1.0)])))
+                    yield TermSum((1.0, s), (c, product([(a, 1.0), (b, 1.0)])))

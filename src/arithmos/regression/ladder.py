@@ -18,7 +18,7 @@ import numpy as np
 
 from .dictionary import lattice, lattice_size, monomials, polynomial, sums
 from .pool import Pool
-from .select import EXACT, Subset, eliminate, subsets
+from .select import EXACT, TermSubset, eliminate, subsets
 from .terms import Bools, Column, Floats, Node, constant, product, scaled, values
 
 OFFERED = 10
@@ -248,13 +248,13 @@ def _table(x: Floats, most: int) -> np.ndarray:
     return np.unique(np.concatenate(tables), axis=0)
 
 
-def _promising(found: Sequence[Subset], rows: int) -> list[Subset]:
+def _promising(found: Sequence[TermSubset], rows: int) -> list[TermSubset]:
     """Return the subsets with the shortest description."""
     exact = [one for one in found if one.residual < EXACT]
     if exact:
         return sorted(exact, key=lambda one: len(one.terms))[:3]
 
-    def bits(one: Subset) -> float:
+    def bits(one: TermSubset) -> float:
         return rows * math.log2(max(one.residual, 1e-15)) + len(one.terms) * (0.5 * math.log2(rows) + 8)
 
     return sorted(found, key=bits)[:OFFERED]

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.stats
 from numpy.typing import NDArray
 
-from .certificate import Certificate, Constant, Judged, judge, r_squared
+from .certificate import Certificate, Constant, Judgment, judge, r_squared
 from .numbers import is_simple
 from .pool import Candidate, Pool
 from .refine import free_numbers, refine
@@ -22,7 +22,7 @@ MOST_SHOWN = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class OutputRows:
     """Rows of one output.
 
     Args:
@@ -66,7 +66,7 @@ class Found:
     """
 
     node: Node
-    judged: Judged
+    judged: Judgment
     rows: int
     checked: int
     r2_checked: float
@@ -96,7 +96,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """Limits of a search.
 
     Args:
@@ -116,7 +116,7 @@ class Plan:
     seed: int
 
 
-def find(rows: Rows, plan: Plan, stop: Event, say: Callable[[str], None]) -> Found:
+def find(rows: OutputRows, plan: SearchPlan, stop: Event, say: Callable[[str], None]) -> Found:
     """Find the formula of one output; an interrupt ends the search and keeps the best so far."""
     held = min(max(1, round(plan.check_share * len(rows.y))), max(len(rows.y) - 2, 0))
     learn = np.sort(rows.order[held : held + plan.max_rows])
@@ -167,7 +167,7 @@ def _integers(node: Node) -> Node:
     return without_zeros(renumbered(node, iter([float(round(number)) for number in numbers(node)])))
 
 
-def _constants(node: Node, rows: Rows, sigma: float) -> tuple[Constant, ...]:
+def _constants(node: Node, rows: OutputRows, sigma: float) -> tuple[Constant, ...]:
     """Return the constants with the intervals of their least-squares estimates."""
     free = free_numbers(node)
     around = refine(node, rows.x, rows.y, rows.w, free, steps=1)
@@ -182,7 +182,7 @@ def _constants(node: Node, rows: Rows, sigma: float) -> tuple[Constant, ...]:
 
 
 def _front(
-    usable: Sequence[Candidate], chosen: Candidate, refined: Node, names: dict[int, int], rows: Rows
+    usable: Sequence[Candidate], chosen: Candidate, refined: Node, names: dict[int, int], rows: OutputRows
 ) -> tuple[Shown, ...]:
     """Return the formulas that no simpler one beats, and the chosen one, simplest first."""
     front: list[Candidate] = []

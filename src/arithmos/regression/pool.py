@@ -11,7 +11,7 @@ import numpy as np
 
 from .numbers import is_simple, meant
 from .refine import Refined, free_numbers, loss_of, refine
-from .terms import Column, Floats, Node, Product, complexity, exponents, numbers, renumbered, without_zeros
+from .terms import Column, Floats, Node, PowerProduct, complexity, exponents, numbers, renumbered, without_zeros
 from .tidy import tidy
 
 BITS_PER_SYMBOL = 5.0
@@ -131,7 +131,7 @@ def form(node: Node) -> object:
     """Return a key that formulas share if they differ in the values of their constants only."""
     if isinstance(node, Column):
         return node.index
-    if isinstance(node, Product):
+    if isinstance(node, PowerProduct):
         return ("*", frozenset(zip(map(form, node.factors), node.exponents, strict=True)))
     terms = frozenset(
         (form(term), c if c in (1, -1) else None) for c, term in zip(node.coefficients, node.terms, strict=True)

@@ -19,7 +19,7 @@ from .. import _checks, _platform
 from ..formula import Expression
 from ..tasks.rows import check_integers
 from .certificate import VERDICTS
-from .output import Found, Plan, Rows, find
+from .output import Found, OutputRows, SearchPlan, find
 from .progress import Telling
 from .terms import Floats, to_sympy, values
 
@@ -31,7 +31,7 @@ MOST_COMPARED = 20_000
 
 
 @dataclass(frozen=True)
-class Formula:
+class ParetoFormula:
     """Formula on the Pareto front: no simpler one of its output has a smaller error.
 
     Args:
@@ -76,7 +76,7 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         formula_: an `arithmos.formula.Expression`; `print(model.formula_)`, `model.formula_.latex()`.
         certificate_: a `Certificate`; with several outputs, that of the worst.
         certificates_: one `Certificate` per output.
-        formulas_: the Pareto front of each output as `Formula` records, simplest first.
+        formulas_: the Pareto front of each output as `ParetoFormula` records, simplest first.
         n_features_in_, feature_names_in_: as in scikit-learn.
 
     Example:
@@ -146,14 +146,14 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(f"{which} is {t[0, number]:g} in every row: there is nothing to explain", stacklevel=2)
         random = check_random_state(self.random_state)
         order = random.permutation(len(x))
-        rows = [Rows(x, y, w, varies, order, self._names()) for y in t.T]
+        rows = [OutputRows(x, y, w, varies, order, self._names()) for y in t.T]
         with Telling(self.verbose) as telling:
             self._found = self._search(rows, int(random.randint(2**31)), telling.say)
         self._conclude(x, t, w, begun)
         return self
 
-    def _search(self, rows: list[Rows], seed: int, say: Callable[[str], None]) -> list[Found]:
-        plan = Plan(self.constants, self.complexity, self.budget_s, self.check_share, self.max_rows, seed)
+    def _search(self, rows: list[OutputRows], seed: int, say: Callable[[str], None]) -> list[Found]:
+        plan = SearchPlan(self.constants, self.complexity, self.budget_s, self.check_share, self.max_rows, seed)
         stop = Event()
         workers = min(len(rows), self._workers())
         if workers == 1:
@@ -207,7 +207,7 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.certificate_ = max(self.certificates_, key=lambda one: (VERDICTS.index(one.verdict), one.residual))
         self.formula_ = Expression(tuple(to_sympy(found.node, symbols) for found in self._found), symbols)
         self.formulas_ = [
-            Formula(
+            ParetoFormula(
                 number,
                 Expression((to_sympy(one.node, symbols),), symbols),
                 one.complexity,

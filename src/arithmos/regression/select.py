@@ -17,7 +17,7 @@ EXACT = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class Subset:
+class TermSubset:
     """Some terms of a dictionary with their least-squares coefficients.
 
     Args:
@@ -33,7 +33,7 @@ class Subset:
     residual: float
 
 
-def subsets(design: Floats, target: Floats, weight: Floats, most: int, beam: int = BEAM) -> list[Subset]:
+def subsets(design: Floats, target: Floats, weight: Floats, most: int, beam: int = BEAM) -> list[TermSubset]:
     """Return good subsets of each size up to `most`, smallest first; ends at the first that leaves nothing.
 
     Args:
@@ -60,7 +60,7 @@ def subsets(design: Floats, target: Floats, weight: Floats, most: int, beam: int
         return []
     t = t / np.sqrt(total)
     gram, b = d.T @ d, d.T @ t
-    found: list[Subset] = []
+    found: list[TermSubset] = []
     states = np.empty((1, 0), np.intp)
     for _ in range(min(most, len(names), len(t) - 2)):
         states = _extend(gram, b, states, beam)
@@ -73,7 +73,7 @@ def subsets(design: Floats, target: Floats, weight: Floats, most: int, beam: int
     return found
 
 
-def eliminate(design: Floats, target: Floats, weight: Floats, most: int, offset: bool = True) -> list[Subset]:
+def eliminate(design: Floats, target: Floats, weight: Floats, most: int, offset: bool = True) -> list[TermSubset]:
     """Fit all terms and drop them one after another, those that are missed least first.
 
     Args:
@@ -89,7 +89,7 @@ def eliminate(design: Floats, target: Floats, weight: Floats, most: int, offset:
         return []
     triangle = np.asarray(np.linalg.qr(np.column_stack([part / size, t / np.sqrt(whole)]), mode="r"))
     names = np.arange(part.shape[1])
-    found: list[Subset] = []
+    found: list[TermSubset] = []
     floor = 1e-13
     while len(names) > 1:
         inner, outer = triangle[:, names], triangle[:, -1]
@@ -149,7 +149,7 @@ def _extend(gram: Floats, b: Floats, states: NDArray[np.intp], beam: int) -> NDA
 
 def _fit(
     design: Floats, target: Floats, weight: Floats, terms: NDArray[np.intp], whole: float, offset: bool = True
-) -> Subset:
+) -> TermSubset:
     part = np.column_stack([design[:, terms], *([np.ones(len(target))] if offset else [])]) * weight[:, None]
     size = np.sqrt((part**2).sum(0))
     solution = np.linalg.lstsq(part / size, target * weight, rcond=None)[0]
@@ -157,4 +157,4 @@ def _fit(
     # An offset that only carries the rounding of the others is none.
     added = offset and abs(solution[-1]) > 1e-9 * np.abs(solution).max()
     constant = float(solution[-1] / size[-1]) if added else 0.0
-    return Subset(terms, (solution / size)[: len(terms)], constant, float(np.sqrt(rest @ rest / whole)))
+    return TermSubset(terms, (solution / size)[: len(terms)], constant, float(np.sqrt(rest @ rest / whole)))

@@ -18,7 +18,7 @@ LEAST_ROWS = 12
 
 
 @dataclass(frozen=True)
-class Finding:
+class Dependence:
     """Dependence of a residual on columns.
 
     Args:
@@ -32,7 +32,7 @@ class Finding:
     significance: float
 
 
-def structure(residual: Floats, x: Floats, weight: Floats, columns: Sequence[int], fitted: Floats) -> Finding | None:
+def structure(residual: Floats, x: Floats, weight: Floats, columns: Sequence[int], fitted: Floats) -> Dependence | None:
     """Return the most significant dependence of a residual on the columns, or None if there is none.
 
     The residual is compared with each column and with the fitted values (a trend, a curve, an oscillation: means of
@@ -56,7 +56,7 @@ def structure(residual: Floats, x: Floats, weight: Floats, columns: Sequence[int
         return None
     test, where, p = min(found, key=lambda one: one[2])
     joint = min(1.0, p * len(found))
-    return Finding(test, where, joint) if joint < LEVEL else None
+    return Dependence(test, where, joint) if joint < LEVEL else None
 
 
 def _single(r: Floats, x: Floats, fitted: Floats) -> Iterator[tuple[str, tuple[int, ...], float]]:

@@ -29,7 +29,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Sum:
+class TermSum:
     """Sum of terms with coefficients, plus a constant."""
 
     coefficients: tuple[float, ...]
@@ -38,28 +38,30 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Product:
+class PowerProduct:
     """Product of powers."""
 
     factors: tuple["Node", ...]
     exponents: tuple[float, ...]
 
 
-Node = Column | Sum | Product
+Node = Column | TermSum | PowerProduct
 
 
-def constant(value: float) -> Sum:
+def constant(value: float) -> TermSum:
     """Return a formula that is the same number in every row."""
-    return Sum((), (), float(value))
+    return TermSum((), (), float(value))
 
 
 def scaled(coefficient: float, node: Node, offset: float = 0.0) -> Node:
     """Return `coefficient * node + offset`, without a sum where none is needed."""
     if coefficient == 1 and offset == 0:
         return node
-    if isinstance(node, Sum):
-        return Sum(tuple(coefficient * c for c in node.coefficients), node.terms, coefficient * node.constant + offset)
-    return Sum((coefficient,), (node,), offset)
+    if isinstance(node, TermSum):
+        return TermSum(
+            tuple(coefficient * c for c in node.coefficients), node.terms, coefficient * node.constant + offset
+        )
+    return TermSum((coefficient,), (node,), offset)
 
 
 def product(factors: Sequence[tuple[Node, float]], outer: float = 1.0) -> Node:
@@ -68,16 +70,16 @@ def product(factors: Sequence[tuple[Node, float]], outer: float = 1.0) -> Node:
 
     def add(node: Node, exponent: float) -> None:
         nonlocal outer
-        if isinstance(node, Product):
+        if isinstance(node, PowerProduct):
             if exponent % 1 and any(power % 2 == 0 for power in node.exponents):  # (x**2)**0.5 is |x|
                 powers[node] = powers.get(node, 0.0) + exponent
                 return
             for inner, power in zip(node.factors, node.exponents, strict=True):
                 add(inner, power * exponent)
-        elif isinstance(node, Sum) and len(node.terms) == 1 and node.constant == 0 and node.coefficients[0] > 0:
+        elif isinstance(node, TermSum) and len(node.terms) == 1 and node.constant == 0 and node.coefficients[0] > 0:
             outer *= node.coefficients[0] ** exponent
             add(node.terms[0], exponent)
-        elif isinstance(node, Sum) and not node.terms and (node.constant > 0 or exponent % 1 == 0):
+        elif isinstance(node, TermSum) and not node.terms and (node.constant > 0 or exponent % 1 == 0):
             outer *= node.constant**exponent if node.constant or exponent > 0 else math.nan
         else:
             powers[node] = powers.get(node, 0.0) + exponent
@@ -89,14 +91,14 @@ def product(factors: Sequence[tuple[Node, float]], outer: float = 1.0) -> Node:
         return constant(outer)
     if len(kept) == 1 and kept[0][1] == 1:
         return scaled(outer, kept[0][0])
-    return scaled(outer, Product(tuple(n for n, _ in kept), tuple(p for _, p in kept)))
+    return scaled(outer, PowerProduct(tuple(n for n, _ in kept), tuple(p for _, p in kept)))
 
 
 def without_zeros(node: Node) -> Node:
     """Return the formula without terms that have a coefficient of 0, and without sums within sums."""
     if isinstance(node, Column):
         return node
-    if isinstance(node, Product):
+    if isinstance(node, PowerProduct):
         pairs = zip(node.factors, node.exponents, strict=True)
         return product([(without_zeros(factor), p) for factor, p in pairs])
     kept = [(c, without_zeros(t)) for c, t in zip(node.coefficients, node.terms, strict=True) if c]
@@ -106,14 +108,14 @@ def without_zeros(node: Node) -> Node:
     flat_t: list[Node] = []
     offset = node.constant
     for c, t in kept:
-        if isinstance(t, Sum):
+        if isinstance(t, TermSum):
             flat_c += [c * inner for inner in t.coefficients]
             flat_t += t.terms
             offset += c * t.constant
         else:
             flat_c.append(c)
             flat_t.append(t)
-    return Sum(tuple(flat_c), tuple(flat_t), offset)
+    return TermSum(tuple(flat_c), tuple(flat_t), offset)
 
 
 def values(node: Node, x: Floats) -> Floats:
@@ -125,7 +127,7 @@ def values(node: Node, x: Floats) -> Floats:
 def _values(node: Node, x: Floats) -> Floats:
     if isinstance(node, Column):
         return x[:, node.index]
-    if isinstance(node, Sum):
+    if isinstance(node, TermSum):
         total = np.full(len(x), node.constant)
         for c, term in zip(node.coefficients, node.terms, strict=True):
             total += c * _values(term, x)
@@ -152,7 +154,7 @@ def numbers(node: Node) -> list[float]:
     """Return the constants of a formula, coefficients and offsets, in the order of `jacobian` and `renumbered`."""
     if isinstance(node, Column):
         return []
-    if isinstance(node, Product):
+    if isinstance(node, PowerProduct):
         return [number for factor in node.factors for number in numbers(factor)]
     inner = [number for term in node.terms for number in numbers(term)]
     return [*node.coefficients, node.constant, *inner]
@@ -162,18 +164,18 @@ def renumbered(node: Node, new: Iterator[float]) -> Node:
     """Return the formula with other constants, taken in the order of `numbers`."""
     if isinstance(node, Column):
         return node
-    if isinstance(node, Product):
-        return Product(tuple(renumbered(factor, new) for factor in node.factors), node.exponents)
+    if isinstance(node, PowerProduct):
+        return PowerProduct(tuple(renumbered(factor, new) for factor in node.factors), node.exponents)
     coefficients = tuple(next(new) for _ in node.coefficients)
     offset = next(new)
-    return Sum(coefficients, tuple(renumbered(term, new) for term in node.terms), offset)
+    return TermSum(coefficients, tuple(renumbered(term, new) for term in node.terms), offset)
 
 
 def jacobian(node: Node, x: Floats) -> tuple[Floats, list[Floats]]:
     """Return the values and their derivatives with respect to each of `numbers`."""
     if isinstance(node, Column):
         return x[:, node.index], []
-    if isinstance(node, Sum):
+    if isinstance(node, TermSum):
         parts = [jacobian(term, x) for term in node.terms]
         total = np.full(len(x), node.constant)
         inner: list[Floats] = []
@@ -202,7 +204,7 @@ def exponents(node: Node) -> list[float]:
     """Return the exponents of a formula."""
     if isinstance(node, Column):
         return []
-    if isinstance(node, Sum):
+    if isinstance(node, TermSum):
         return [power for term in node.terms for power in exponents(term)]
     return [*node.exponents, *(power for factor in node.factors for power in exponents(factor))]
 
@@ -211,7 +213,7 @@ def used(node: Node) -> set[int]:
     """Return the indices of the columns that occur."""
     if isinstance(node, Column):
         return {node.index}
-    parts = node.terms if isinstance(node, Sum) else node.factors
+    parts = node.terms if isinstance(node, TermSum) else node.factors
     return set().union(*(used(part) for part in parts)) if parts else set()
 
 
@@ -219,16 +221,16 @@ def renamed(node: Node, names: Mapping[int, int]) -> Node:
     """Return the formula with other columns."""
     if isinstance(node, Column):
         return Column(names[node.index])
-    if isinstance(node, Sum):
-        return Sum(node.coefficients, tuple(renamed(term, names) for term in node.terms), node.constant)
-    return Product(tuple(renamed(factor, names) for factor in node.factors), node.exponents)
+    if isinstance(node, TermSum):
+        return TermSum(node.coefficients, tuple(renamed(term, names) for term in node.terms), node.constant)
+    return PowerProduct(tuple(renamed(factor, names) for factor in node.factors), node.exponents)
 
 
 def complexity(node: Node) -> int:
     """Return the number of columns, constants other than ±1 and exponents other than 1 in the written formula."""
     if isinstance(node, Column):
         return 1
-    if isinstance(node, Sum):
+    if isinstance(node, TermSum):
         loose = sum(abs(c) != 1 for c in node.coefficients) + (node.constant != 0 or not node.terms)
         return loose + sum(complexity(term) for term in node.terms)
     written = sum(p not in (1, -1) for p in node.exponents)
@@ -241,7 +243,7 @@ def to_sympy(node: Node, symbols: "Sequence[sympy.Symbol]") -> "sympy.Expr":
 
     if isinstance(node, Column):
         return symbols[node.index]
-    if isinstance(node, Sum):
+    if isinstance(node, TermSum):
         terms = [
             exact_number(c) * to_sympy(t, symbols) for c, t in zip(node.coefficients, node.terms, strict=True) if c
         ]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from .terms import Column, Floats, Node, Product, Sum, constant, product, scaled, values, without_zeros
+from .terms import Column, Floats, Node, PowerProduct, TermSum, constant, product, scaled, values, without_zeros
 
 MOST_TERMS = 60
 MOST_DEGREE = 12
@@ -14,27 +14,29 @@ def tidy(node: Node, x: Floats) -> Node:
     """Return a shorter form of a formula that has the same values on the given rows."""
     if isinstance(node, Column):
         return node
-    if isinstance(node, Product):
+    if isinstance(node, PowerProduct):
         pairs = []
         for factor, power in zip(node.factors, node.exponents, strict=True):
             pairs += _spread(tidy(factor, x), power, x)
         return product([(_positive(base, power), power) for base, power in pairs], _sign(pairs))
-    inner = without_zeros(Sum(node.coefficients, tuple(tidy(term, x) for term in node.terms), node.constant))
-    return _factored(inner) if isinstance(inner, Sum) else inner
+    inner = without_zeros(TermSum(node.coefficients, tuple(tidy(term, x) for term in node.terms), node.constant))
+    return _factored(inner) if isinstance(inner, TermSum) else inner
 
 
 def _spread(node: Node, power: float, x: Floats) -> list[tuple[Node, float]]:
     """Return a power of a product as powers of its factors, if these are positive on the rows."""
-    if isinstance(node, Sum) and len(node.terms) == 1 and not node.constant and node.coefficients[0] > 0:
+    if isinstance(node, TermSum) and len(node.terms) == 1 and not node.constant and node.coefficients[0] > 0:
         return [(constant(node.coefficients[0]), power), *_spread(node.terms[0], power, x)]
-    if isinstance(node, Product) and (power % 1 == 0 or all((values(factor, x) > 0).all() for factor in node.factors)):
+    if isinstance(node, PowerProduct) and (
+        power % 1 == 0 or all((values(factor, x) > 0).all() for factor in node.factors)
+    ):
         return [(factor, inner * power) for factor, inner in zip(node.factors, node.exponents, strict=True)]
     return [(node, power)]
 
 
 def _negative(node: Node) -> bool:
     """Return whether a sum is better written with the opposite sign."""
-    if not isinstance(node, Sum) or not node.terms:
+    if not isinstance(node, TermSum) or not node.terms:
         return False
     signs = [c < 0 for c in (*node.coefficients, node.constant) if c]
     return 2 * sum(signs) > len(signs) or (2 * sum(signs) == len(signs) and signs[0])
@@ -49,7 +51,7 @@ def _sign(pairs: Sequence[tuple[Node, float]]) -> float:
     return -1.0 if flips % 2 else 1.0
 
 
-def _factored(node: Sum) -> Node:
+def _factored(node: TermSum) -> Node:
     """Return a polynomial as a product of polynomials, if it is one with rational ratios of coefficients."""
     monomials = [_exponents(term) for term in node.terms]
     columns = sorted({i for powers in monomials if powers is not None for i in powers})
@@ -88,7 +90,7 @@ def _exponents(node: Node) -> dict[int, int] | None:
     """Return the exponents of a monomial, or None if the formula is not one."""
     if isinstance(node, Column):
         return {node.index: 1}
-    if not isinstance(node, Product):
+    if not isinstance(node, PowerProduct):
         return None
     found = {}
     for factor, power in zip(node.factors, node.exponents, strict=True):
@@ -108,4 +110,4 @@ def _polynomial(terms: "Sequence[tuple[tuple[int, ...], object]]", columns: Sequ
             offset = float(coefficient)  # type: ignore[arg-type]
     if len(nodes) == 1 and not offset:
         return scaled(coefficients[0], nodes[0])
-    return Sum(tuple(coefficients), tuple(nodes), offset)
+    return TermSum(tuple(coefficients), tuple(nodes), offset)
