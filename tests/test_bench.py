@@ -255,13 +255,19 @@ def test_compare_takes_the_models_of_the_tables_by_name(store, engines, monkeypa
     """A model that is new to the catalogue, wherever it stands there, is none of them."""
     new = Model("AAA", (Layer("ReLU"), Layer("ReLU")))
     monkeypatch.setattr("arithmos.bench._compare.MODELS", Catalogue("model", new, *MODELS.values()))
-    frame = bench.compare(Plain, seeds=1, iterations=10, store=store)
+    with pytest.warns(UserWarning, match=r"Plain has no sparsity\(\) and no bounds\(\), so it is trained without"):
+        frame = bench.compare(Plain, seeds=1, iterations=10, store=store)
     assert list(frame["model"]) == ["NAU>Plain", *list(MODELS)[:11]]
     assert list(MODELS)[:11] == [model.name for model in ALL_MODELS]
 
 
 class Plain(nn.Linear):
     pass
+
+
+def test_compare_takes_a_class(store):
+    with pytest.raises(TypeError, match="got an instance of Plain; pass Plain itself"):
+        bench.compare(Plain(2, 1), seeds=1, iterations=10, store=store)
 
 
 class Wide(nn.Linear):

@@ -12,6 +12,7 @@ from ._plan import estimate as estimate
 from ._plan import load_units as load_units
 from ._plan import plan as plan
 from ._plan import select as select
+from ._plan import unequal as unequal
 from ._run import Missed as Missed
 from ._run import Outcome as Outcome
 from ._run import Progress as Progress

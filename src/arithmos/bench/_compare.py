@@ -13,6 +13,7 @@ from ..papers import Experiment
 from ..spec import MODELS, TABLE_MODELS, Layer, Spec, as_unit
 from ..store import Store
 from ..tasks import Arithmetic, Task, is_task
+from ._plan import unequal
 from ._run import Progress, run
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ def compare(
         seeds: number of seeds.
         iterations: last iteration.
         models: names of the models to compare with; by default those of the paper's tables.
-        engine: as in `run`; a unit without `parts` runs on the torch engine. Runs that fail are missing from the table,
-            and a warning says why.
+        engine: as in `run`. Runs that fail are missing from the table, and a warning says why.
         store: as in `run`.
         progress: as in `run`.
     """
@@ -59,6 +59,8 @@ def compare(
         specs=tuple(Spec(task=problem, model=m, iterations=iterations) for m in (mine, *others)),
         seeds=seeds,
     )
+    for line in unequal([experiment]):
+        warnings.warn(line, stacklevel=2)
     store = store if isinstance(store, Store) else Store(store)
     for missed in run([experiment], engine=engine, store=store, progress=progress).missed:
         warnings.warn(f"not run: {missed}", stacklevel=2)

@@ -16,6 +16,8 @@ from ..store import Snapshot, Store
 if TYPE_CHECKING:
     import pandas as pd
 
+NEEDED = {"sparsity": "without a regularizer", "bounds": "without ranges of its parameters"}
+"""Methods of a unit that training uses, with how it is trained without them."""
 
 TIMES = ("elapsed_s", "gpu")
 """Store columns about the time that runs took."""
@@ -93,6 +95,23 @@ def load_units(experiments: Sequence[Experiment]) -> None:
     """
     for spec in (spec for experiment in experiments for spec in experiment.specs):
         spec.load()
+
+
+def unequal(experiments: Sequence[Experiment]) -> list[str]:
+    """Return one line per unit of a user's that lacks what the published units are trained with.
+
+    Args:
+        experiments: experiments whose units are loaded.
+    """
+    layers = {layer for experiment in experiments for spec in experiment.specs for layer in spec.model.layers}
+    own = {layer.label: layer.record.module for layer in layers if layer.own}
+    lacking = {label: [name for name in NEEDED if not hasattr(module, name)] for label, module in sorted(own.items())}
+    return [
+        f"{label} has no {' and no '.join(f'{name}()' for name in names)}, so it is trained "
+        f"{' and '.join(NEEDED[name] for name in names)}; the units it is compared with may have both"
+        for label, names in lacking.items()
+        if names
+    ]
 
 
 def plan(experiments: Sequence[Experiment], store: Store | Snapshot, engines: Engines) -> Plan:

@@ -83,7 +83,8 @@ def campaign(
         echo(to_json(pd.concat([frame.assign(experiment=part.name) for part, frame in frames.items()])))
     else:
         echo("".join(render(frame, part, width=width) + "\n\n" for part, frame in frames.items()), nl=False)
-    echo(conclusion(outcome, store.path, command), err=json)
+    for line in (*(f"{line}." for line in bench.unequal(parts)), conclusion(outcome, store.path, command)):
+        echo(line, err=json)
     return INTERRUPTED if outcome.stopped == "interrupted" else 1 if outcome.missed else 0
 
 

@@ -84,6 +84,9 @@ def as_unit(unit: Unit | type[nn.Module]) -> Unit:
     """Return a user's layer class as a unit; if it declares `parts`, the fast engines can run it."""
     if isinstance(unit, Unit):
         return unit
+    if not isinstance(unit, type):
+        kind = type(unit).__name__
+        raise TypeError(f"unit must be a class or a Unit, got an instance of {kind}; pass {kind} itself")
     parts = getattr(unit, "parts", None)
     described = isinstance(parts, Parts) and keeps_parts(unit)
     return Unit(unit, name=unit.__name__, label=unit.__name__, parts=parts if described else None)

@@ -65,7 +65,7 @@ def summary_of(cells: Cells, experiment: Experiment) -> pd.DataFrame:
 
 def _measure(cell: Judged, criteria: Mapping[str, Criterion]) -> dict[str, Any]:
     counts = {"engine": cell.engine, "n": cell.n, "k": cell.k, "ended_early": cell.ended_early}
-    counts |= {"seen": cell.seen, "exact": cell.exact}
+    counts |= {"seen": cell.seen, "exact": cell.exact if cell.seen else pd.NA}
     counts |= {"threshold": cell.threshold, "note": cell.note} if cell.note else {}
     for measure in MEASURES:
         counts |= _columns(measure, getattr(cell, measure))
