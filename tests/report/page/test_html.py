@@ -134,7 +134,8 @@ def test_numbers_stand_with_the_published_ones_and_the_verdict(store):
     section = parsed.section(page, "table-1")
     assert "100 of 300 runs, 94 solved" in section
     assert re.search(r"94% \+3% −6% published 94% \+3% −6% ✓ agrees finds \d+ points", section)
-    assert "1 of 1 success rates agree" in " ".join(parsed.text.split())
+    assert "success rates agree 1 of 1" in " ".join(parsed.text.split())
+    assert parsed.json("chart-agreement")["layer"]
     assert "– not run" in section
     assert "The sparsity regularizer starts at step 10⁶" in section
     assert "✓ agrees" in parsed.section(page, "verdicts")

@@ -24,6 +24,7 @@ from ...papers.claims import claims_of
 from ...papers.verdicts import WORDS, matrix, verdicts_of
 from ...store import Snapshot, Store
 from ..charts import runs as portraits
+from ..charts.agreement import agreement
 from ..charts.draw import chart_of, draw, vega_lite
 from ..tables.comparison import ComparisonTable, comparison_table
 from ..tables.judges import disagreements, judges_of
@@ -168,6 +169,8 @@ def _contents(snapshot: Snapshot, paper: Paper, criterion: str | None) -> dict[s
         "counted": _counted(summaries.values()),
         "words": words_of(verdicts),
         "told": _told(verdicts),
+        "untold": int((verdicts["verdict"] == "cannot tell").sum()),
+        "agreement": _vega_lite(agreement(verdicts)),
         "matrix": _records(matrix(verdicts)),
         "differing": _records(verdicts[verdicts["verdict"] == "differs"]),
         "claims": _records(claims),

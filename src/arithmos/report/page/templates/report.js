@@ -258,4 +258,19 @@ for (const button of document.querySelectorAll("[data-table]")) {
   });
 }
 
+// The contents follow the scroll.
+
+const contents = document.querySelector("nav");
+const entries = [...contents.querySelectorAll("a")].map((link) => [link, byId(link.hash.slice(1))]);
+function follow() {
+  const [link] = entries.findLast(([, part]) => part.getBoundingClientRect().top < innerHeight / 3) ?? entries[0];
+  if (link.ariaCurrent) return;
+  for (const [other] of entries) other.removeAttribute("aria-current");
+  link.ariaCurrent = "location";
+  const { top, bottom } = link.getBoundingClientRect();
+  if (top < 0 || bottom > innerHeight) contents.scrollTop += top - innerHeight / 2;
+}
+addEventListener("scroll", () => requestAnimationFrame(follow), { passive: true });
+follow();
+
 if (matchMedia("(max-width: 72rem)").matches) byId("contents").open = false;
