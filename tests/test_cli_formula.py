@@ -100,15 +100,15 @@ def test_what_was_asked_wrongly(arguments, complaint):
 
 
 def test_what_is_not_installed_is_named(monkeypatch):
-    for package, ending, advice in (
-        ("safetensors", "safetensors", "arithmos[formula]"),
-        ("onnx", "onnx", "onnx and onnxscript"),
+    for package, ending, extra in (
+        ("safetensors", "safetensors", "formula"),
+        ("onnx", "onnx", "onnx"),
     ):
         monkeypatch.setitem(sys.modules, f"{package}.torch", None)
         monkeypatch.setitem(sys.modules, package, None)
         done = arithmos("export", TEN.id, 1, "--to", f"network.{ending}")
         assert done.exit_code == 2
-        assert f"is not installed; install {advice}" in done.stderr
+        assert f'is not installed; install it with pip install "arithmos[{extra}]"' in done.stderr
 
 
 def test_rows_have_a_formula_without_a_target():

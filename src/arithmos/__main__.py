@@ -2,6 +2,8 @@
 
 import sys
 
+from ._extras import advice
+
 _BENCH = {"click", "numba", "pandas", "pyarrow", "rich", "scipy"}
 
 
@@ -14,7 +16,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in _BENCH:
             raise
-        sys.exit(f"arithmos: the command line needs {error.name}, which is not installed; install arithmos[bench]")
+        sys.exit(f"arithmos: the command line needs {error.name}, which is not installed; {advice('bench')}")
 
 
 if __name__ == "__main__":

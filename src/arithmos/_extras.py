@@ -4,12 +4,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+def advice(extra: str) -> str:
+    """Return how to install an extra, from a package index or in a clone of the project.
+
+    Example:
+        >>> advice("report")
+        'install it with pip install "arithmos[report]", or in a clone of the project with pip install ".[report]"'
+    """
+    return (
+        f'install it with pip install "arithmos[{extra}]", or in a clone of the project with pip install ".[{extra}]"'
+    )
+
+
 @contextmanager
-def needs(what: str) -> Iterator[None]:
+def needs(extra: str) -> Iterator[None]:
     """Turn a missing package inside into an error that says what to install.
 
     Args:
-        what: what to install, such as "arithmos[formula]".
+        extra: the extra that has the package.
 
     Raises:
         ModuleNotFoundError: a package is not installed; the message says how to install it.
@@ -17,4 +29,7 @@ def needs(what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"{error.name} is not installed; install {what}", name=error.name) from error
+        if error.msg.endswith(advice(extra)):
+            raise
+        package = (error.name or "a package").partition(".")[0]
+        raise ModuleNotFoundError(f"{package} is not installed; {advice(extra)}", name=error.name) from error

@@ -3,20 +3,23 @@
 Every command of the command line has its counterpart here.
 """
 
-from ._compare import compare as compare
-from ._plan import TIMES as TIMES
-from ._plan import Plan as Plan
-from ._plan import catalogue as catalogue
-from ._plan import clock as clock
-from ._plan import estimate as estimate
-from ._plan import load_units as load_units
-from ._plan import plan as plan
-from ._plan import select as select
-from ._plan import unequal as unequal
-from ._run import Missed as Missed
-from ._run import Outcome as Outcome
-from ._run import Progress as Progress
-from ._run import Silent as Silent
-from ._run import interruptible as interruptible
-from ._run import run as run
-from ._run import workforce as workforce
+from .._extras import needs
+
+with needs("bench"):
+    from ._compare import compare as compare
+    from ._plan import TIMES as TIMES
+    from ._plan import Plan as Plan
+    from ._plan import catalogue as catalogue
+    from ._plan import clock as clock
+    from ._plan import estimate as estimate
+    from ._plan import load_units as load_units
+    from ._plan import plan as plan
+    from ._plan import select as select
+    from ._plan import unequal as unequal
+    from ._run import Missed as Missed
+    from ._run import Outcome as Outcome
+    from ._run import Progress as Progress
+    from ._run import Silent as Silent
+    from ._run import interruptible as interruptible
+    from ._run import run as run
+    from ._run import workforce as workforce

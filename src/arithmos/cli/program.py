@@ -120,7 +120,7 @@ def _words(error: Exception) -> str:
 def extra(name: str) -> Iterator[None]:
     """Say which extra to install if an import inside fails."""
     try:
-        with needs(f"arithmos[{name}]"):
+        with needs(name):
             yield
     except ModuleNotFoundError as error:
         raise click.UsageError(f"{error}.") from error

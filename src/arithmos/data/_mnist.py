@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from .._extras import advice
 from .._platform import cache_folder
 from ._digits import Digits
 from ._idx import read_idx
@@ -129,7 +130,7 @@ def _download(file: File, folder: Path, watch: DownloadWatch) -> None:
     except ModuleNotFoundError as error:
         raise FileNotFoundError(
             f"there is no {name} in {folder}, and {error.name}, which would fetch it, is not installed; "
-            f"install arithmos[mnist], or {_ways(folder)}"
+            f"{advice('mnist')}, or {_ways(folder)}"
         ) from error
     pooch.get_logger().setLevel("WARNING")  # it would repeat the caller's bar
     folder.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ def save_pt2(model: nn.Module, path: str | Path) -> None:
 
 def save_onnx(model: nn.Module, path: str | Path) -> None:
     """Save a stack of units as ONNX, with input `x` and output `y`."""
-    with needs("onnx and onnxscript"):
+    with needs("onnx"):
         import onnx  # noqa: F401
         import onnxscript  # noqa: F401
     with _quiet():

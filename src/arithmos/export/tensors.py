@@ -34,7 +34,7 @@ def save_safetensors(model: nn.Module, path: str | Path, about: Mapping[str, str
     Raises:
         TypeError: a layer is not from arithmos.
     """
-    with needs("arithmos[formula]"):
+    with needs("formula"):
         from safetensors.torch import save
 
     stack = nn.Sequential(*_flat(model))
@@ -51,7 +51,7 @@ def load_safetensors(path: str | Path) -> tuple[nn.Sequential, dict[str, str]]:
         ValueError: the file is damaged, not from arithmos, or from a version with other units.
         FileNotFoundError: there is no such file.
     """
-    with needs("arithmos[formula]"):
+    with needs("formula"):
         from safetensors import SafetensorError, safe_open
 
     try:

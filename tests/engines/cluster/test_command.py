@@ -49,7 +49,7 @@ def test_a_dry_run(scheduler):
 def test_without_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     line = complaint("run", "table-1", "--dask", "local:2", status=2)
-    assert "distributed is not installed; install arithmos[cluster]" in line
+    assert 'distributed is not installed; install it with pip install "arithmos[cluster]"' in line
 
 
 def test_nobody_answers(monkeypatch):

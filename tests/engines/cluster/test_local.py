@@ -128,5 +128,5 @@ def test_without_certificates_there_is_no_cluster(monkeypatch):
         raise ImportError("Using `Security.temporary` requires `cryptography`")
 
     monkeypatch.setattr(Security, "temporary", missing)
-    with pytest.raises(Refused, match=r"local:1 needs the package cryptography; install arithmos\[cluster\]"):
+    with pytest.raises(Refused, match=r"local:1 needs the package cryptography; install it with pip .*\[cluster\]"):
         Cluster("local:1", EVEN)

@@ -12,6 +12,7 @@ import dask
 from distributed import LocalCluster
 from distributed.security import Security
 
+from ..._extras import advice
 from ..._platform import cores, safe_path
 from .. import Refused
 
@@ -45,7 +46,7 @@ def local_cluster(address: str, threads: int | None) -> Iterator[LocalCluster]:
     try:
         security = Security.temporary()
     except ImportError as error:
-        raise Refused(f"{address} needs the package cryptography; install arithmos[cluster]") from error
+        raise Refused(f"{address} needs the package cryptography; {advice('cluster')}") from error
     with _private_folder() as private, safe_path():
         with _deaf(), dask.config.set({"temporary-directory": private, **NO_PAGES}):
             cluster = LocalCluster(
