@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from . import nn as nn
     from . import optim as optim
     from . import theory as theory
+    from .optim import Solution as Solution
     from .optim import SparsitySchedule as SparsitySchedule
     from .optim import Training as Training
     from .optim import constrain as constrain
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Solution",
     "SparsitySchedule",
     "Training",
     "constrain",

@@ -148,7 +148,7 @@ def test_rounding_undoes_scale_and_sign(seed, exponents):
     weights[..., 0] = 1
     x = torch.rand(1, 30, 5, dtype=D, generator=generator) + 0.1
     t = torch.stack([power((x @ weights.mT)[..., h], p) for h, p in enumerate(exponents)]).prod(0)
-    scales = 0.1 + torch.rand(1, len(exponents), 1, dtype=D, generator=generator)
+    scales = 0.1 + torch.rand(1, len(exponents), 1, dtype=D, generator=generator) if len(exponents) > 1 else 1.0
     whole, moved = rounded(weights * scales, exponents, x, t)
     assert torch.equal(whole, weights)
     assert moved.item() < 1e-12

@@ -6,13 +6,14 @@ inside it; otherwise its children are searched.
 """
 
 from .adam import Training as Training
-from .adam import train as train
 from .constraints import constrain as constrain
+from .exact import Solution as Solution
 from .least_squares import Minimum as Minimum
 from .least_squares import Stopping as Stopping
 from .least_squares import least_squares as least_squares
 from .levenberg_marquardt import Account as Account
 from .levenberg_marquardt import LevenbergMarquardt as LevenbergMarquardt
+from .recipe import train as train
 from .regularizers import input_regularizer_add as input_regularizer_add
 from .regularizers import input_regularizer_mul as input_regularizer_mul
 from .regularizers import sparsity_error as sparsity_error
@@ -23,6 +24,7 @@ __all__ = [
     "Account",
     "LevenbergMarquardt",
     "Minimum",
+    "Solution",
     "SparsitySchedule",
     "Stopping",
     "Training",

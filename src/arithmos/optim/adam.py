@@ -2,6 +2,7 @@
 
 import copy
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -32,64 +33,52 @@ class Training:
     history: list[tuple[int, float]]
 
 
-def train(
+@dataclass(frozen=True)
+class AdamOptions:
+    """Options of training by Adam, as those of `arithmos.train`."""
+
+    learning_rate: float = 1e-3
+    schedule: Callable[[int], float] | None = None
+    every: int | None = None
+    callback: Callable[[int, float], None] | None = None
+    time_limit: float = math.inf
+
+
+def train_by_adam(
     model: nn.Module,
     batches: Iterable[Batch] | Callable[[int], Batch],
     steps: int,
-    *,
     validation: Batch,
-    learning_rate: float = 1e-3,
-    schedule: Callable[[int], float] | None = None,
-    every: int | None = None,
-    callback: Callable[[int, float], None] | None = None,
+    options: AdamOptions,
 ) -> Training:
-    """Train a model of arithmetic units, and leave it in its best state and in evaluation mode.
-
-    The recipe is that of the published experiments: Adam on the mean squared error plus the scheduled sparsity loss,
-    with parameters kept in their ranges; the state with the lowest validation error is kept.
-
-    Args:
-        model: any module.
-        batches: (x, t) pairs: an iterable, restarted when it ends, or a function of the step.
-        steps: number of updates.
-        validation: the (x, t) pair that selects the best state.
-        learning_rate: learning rate of Adam.
-        schedule: strength of the sparsity loss at a step. By default it rises from 0 to 10 between 1/2 and 3/4 of
-            `steps`; an earlier rise makes short runs settle on a wrong formula.
-        every: steps between evaluations; by default `steps` / 200.
-        callback: called at each evaluation with step and validation error, with the model in evaluation mode.
-
-    Example:
-        >>> from arithmos.nn import NAU
-        >>> x = torch.tensor([[1.0, 2.0], [3.0, 1.0], [2.0, 5.0]])
-        >>> model = NAU(2, 1)
-        >>> result = train(model, [(x, x[:, :1])], steps=1000, validation=(x, x[:, :1]), learning_rate=0.01)
-        >>> model.weight.round().abs().tolist()
-        [[1.0, 0.0]]
-    """
+    """Train by the recipe of the published experiments; the arguments are those of `arithmos.train`."""
     if steps < 1:
         raise ValueError(f"steps must be at least 1, got {steps}")
-    every = max(1, steps // 200) if every is None else every
-    schedule = schedule or SparsitySchedule(strength=10, start=steps / 2, end=3 * steps / 4)
+    every = max(1, steps // 200) if options.every is None else options.every
+    schedule = options.schedule or SparsitySchedule(strength=10, start=steps / 2, end=3 * steps / 4)
 
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    optimizer = torch.optim.Adam(model.parameters(), lr=options.learning_rate)
     constrain(optimizer, model)
     stream = _stream(batches)
     history: list[tuple[int, float]] = []
     best = (0, math.inf)
     state = copy.deepcopy(model.state_dict())
 
+    end = time.monotonic() + options.time_limit
     for step in range(steps + 1):
-        if step % every == 0 or step == steps:
+        over = time.monotonic() >= end
+        if step % every == 0 or step == steps or over:
             model.eval()
             with torch.no_grad():
                 error = _error(model, *validation).item()
             history.append((step, error))
             if error < best[1]:
                 best, state = (step, error), copy.deepcopy(model.state_dict())
-            if callback is not None:
-                callback(step, error)
+            if options.callback is not None:
+                options.callback(step, error)
             model.train()
+        if over:
+            break
         if step < steps:
             loss = _error(model, *next(stream)) + schedule(step) * sparsity_loss(model)
             optimizer.zero_grad()

@@ -76,18 +76,25 @@ class ProductsOfSums:
 
 
 def rounded(
-    weights: Float[Tensor, "s h i"], exponents: tuple[float, ...], x: Float[Tensor, "s r i"], t: Float[Tensor, "s r"]
+    weights: Float[Tensor, "s h i"],
+    exponents: tuple[float, ...],
+    x: Float[Tensor, "s r i"],
+    t: Float[Tensor, "s r"],
+    bound: int = 1,
 ) -> tuple[Float[Tensor, "s h i"], Float[Tensor, " s"]]:
-    """Round fitted weights to -1, 0 and 1, and return them with the largest distance that a weight was moved.
+    """Round fitted weights to whole numbers, and return them with the largest distance that a weight was moved.
 
-    The product leaves a scale and a sign per factor open. The scale is the median of the weights above half of the
-    largest. Signs are those with which roots are real and most weights are 1, and the whole has the sign of `t`.
+    A product of several factors leaves a scale and a sign per factor open. The scale is the median of the weights above
+    half of the largest. Signs are those with which roots are real and most weights are positive, and the whole has the
+    sign of `t`.
     """
-    magnitude = weights.abs()
-    large = magnitude > magnitude.amax(2, keepdim=True) / 2
-    scale = torch.where(large, magnitude, torch.nan).nanmedian(2, keepdim=True).values
-    scaled = weights / scale.clamp_min(torch.finfo(weights.dtype).tiny)
-    result = scaled.round().clamp(-1, 1)
+    scaled = weights
+    if len(exponents) > 1:
+        magnitude = weights.abs()
+        large = magnitude > magnitude.amax(2, keepdim=True) / 2
+        scale = torch.where(large, magnitude, torch.nan).nanmedian(2, keepdim=True).values
+        scaled = weights / scale.clamp_min(torch.finfo(weights.dtype).tiny)
+    result = scaled.round().clamp(-bound, bound)
     moved = (scaled - result).abs().amax((1, 2))
 
     z = x @ result.mT  # [s, r, h]
@@ -102,7 +109,7 @@ def rounded(
     if odd:
         y = math.prod([power(z[..., h], p) for h, p in enumerate(exponents)], start=torch.ones_like(t))
         result[:, odd[-1]] *= torch.where((y * t).sum(1) < 0, -1.0, 1.0).unsqueeze(1)
-    return result, moved
+    return result + 0.0, moved  # without negative zeros
 
 
 def errors(

@@ -19,8 +19,8 @@ from .damped import Iterate, iterate
 from .products import ProductsOfSums, errors, rounded
 from .starts import solvable, start
 
-LIMIT = 300
-"""Iterations per attempt."""
+LIMIT, POLISH_LIMIT = 300, 30
+"""Iterations per attempt from a random start, and from the solution of a linear equation."""
 SETTLED = 1e-6
 """Relative decrease of the sum of squares below which an attempt has settled."""
 AMBIGUOUS = 0.4
@@ -131,6 +131,7 @@ class FormulaSearch:
         seeds: seeds of the random starts, one per data set.
         check: further rows (x, t) that a formula must hold for; by default none.
         epsilon: relative precision of the numbers in the data.
+        bound: largest weight in a sum.
         rounds: number of random starts per form of several factors.
 
     Example:
@@ -151,9 +152,10 @@ class FormulaSearch:
         seeds: Sequence[int],
         check: tuple[Float[Tensor, "s c i"], Float[Tensor, "s c"]] | None = None,
         epsilon: float = 2.0**-52,
+        bound: int = 1,
         rounds: int = 6,
     ) -> None:
-        self.x, self.t, self.seeds, self.epsilon = x, t, tuple(seeds), epsilon
+        self.x, self.t, self.seeds, self.epsilon, self.bound = x, t, tuple(seeds), epsilon, bound
         self.check = (x[:, :0], t[:, :0]) if check is None else check
         self.all = (torch.cat([x, self.check[0]], 1), torch.cat([t, self.check[1]], 1))
         self.progress = [SearchProgress(_queue(forms, one, x.shape[1] // x.shape[2], rounds)) for one in t]
@@ -211,7 +213,7 @@ class FormulaSearch:
     def _try(self, problem: ProductsOfSums, state: Iterate, members: list[int], rows: slice | Tensor) -> None:
         """Round the weights, test the formulas, and end the attempts that are over."""
         weights = state.point.view(len(members), len(problem.exponents), -1)
-        whole, moved = rounded(weights, problem.exponents, problem.x, problem.t)
+        whole, moved = rounded(weights, problem.exponents, problem.x, problem.t, self.bound)
         x, t = (each[rows] for each in self.all)
         error, explained = errors(whole, problem.exponents, x, t, self.epsilon)
         exact = (error.abs() <= explained).all(1)
@@ -220,27 +222,45 @@ class FormulaSearch:
             settled, noise = _settled(run), 0.0
             least = run.here > 0 or problem.exponents == (1.0,)  # whether the weights are those of least squares
             if not exact[place] and settled and least and moved[place] < AMBIGUOUS:
-                noise = self._noise(problem.residuals(state.point)[place], problem, place, error[place])
+                count, inputs = problem.x.shape[1:]
+                fitted = 2 * state.loss[place].item() * problem.scale()[place].item() ** 2
+                parameters = len(problem.exponents) * (inputs - 1) + 1
+                variance = problem.t[place].var().item()
+                noise = compatible(fitted, error[place, :count], error[place, count:], parameters, variance)
             if exact[place] or noise:
                 run.formula = Formula(whole[place], problem.exponents, noise)
             elif settled:
                 _next(run)
 
-    def _noise(self, residual: Tensor, problem: ProductsOfSums, place: int, error: Tensor) -> float:
-        """Return the standard deviation of the noise, or 0 if rounding the weights adds more than noise explains."""
-        count, parameters = len(residual), len(problem.exponents) * (problem.x.shape[2] - 1) + 1
-        freedom = count - parameters
-        if freedom <= 0:
-            return 0.0
-        fitted = residual.square().sum().item() * problem.scale()[place].item() ** 2
-        variance = fitted / freedom
-        whole, fresh = error[:count].square().sum().item(), error[count:].square()
-        added = (whole - fitted) / parameters
-        good = variance <= UNEXPLAINED * problem.t[place].var().item()
-        good &= added <= variance * (1 + 4 * math.sqrt(2 / parameters + 2 / freedom))
-        if len(fresh):
-            good &= fresh.mean().item() <= variance * (1 + 4 * math.sqrt(2 / len(fresh) + 2 / freedom))
-        return math.sqrt(variance) if good else 0.0
+
+def compatible(
+    fitted: float, whole: Float[Tensor, " r"], held: Float[Tensor, " c"], parameters: int, variance: float
+) -> float:
+    """Return the standard deviation of the noise if it explains the errors of a rounded formula, or 0.
+
+    Args:
+        fitted: sum of squares of the fit before rounding.
+        whole: errors of the formula on the fitted rows.
+        held: errors of the formula on other rows.
+        parameters: number of fitted parameters.
+        variance: variance of the targets.
+
+    Example:
+        >>> error = torch.randn(100, generator=torch.Generator().manual_seed(0))
+        >>> 0.8 < compatible(0.9 * error.square().sum().item(), error, error[:20], parameters=10, variance=50.0) < 1.2
+        True
+        >>> compatible(1e-3, error, error[:20], parameters=10, variance=50.0)
+        0.0
+    """
+    freedom = len(whole) - parameters
+    if freedom <= 0:
+        return 0.0
+    noise = fitted / freedom
+    added = (whole.square().sum().item() - fitted) / parameters
+    good = noise <= UNEXPLAINED * variance and added <= noise * (1 + 4 * math.sqrt(2 / parameters + 2 / freedom))
+    if good and len(held):
+        good = held.square().mean().item() <= noise * (1 + 4 * math.sqrt(2 / len(held) + 2 / freedom))
+    return math.sqrt(noise) if good else 0.0
 
 
 def _plain(run: SearchProgress) -> dict[str, Any]:
@@ -282,7 +302,8 @@ def _settled(run: SearchProgress) -> bool:
     assert state is not None
     if attempt.number == 0 or not state.loss.item() < math.inf:
         return True
-    return run.here >= LIMIT or (run.here > 0 and state.decrease.item() <= SETTLED)
+    limit = POLISH_LIMIT if attempt.number == 1 else LIMIT
+    return run.here >= limit or (run.here > 0 and state.decrease.item() <= SETTLED)
 
 
 def _next(run: SearchProgress) -> None:
