@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from tests.factories import make_run
 
 from arithmos import __version__, bench
-from arithmos.cli import main
+from arithmos.cli import completion, main
 from arithmos.engines import ENGINES
 from arithmos.papers import EXPERIMENTS, FIGURES
 from arithmos.store import PACKED_BYTES, PACKED_FILES, Store
@@ -495,3 +495,26 @@ def test_python_m_without_the_bench_extra():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.startswith("arithmos: the command line needs click, which is not installed; install it with pip")
+
+
+def completed(monkeypatch, line):
+    """What the shell is offered for a line, by a process of its own, so that what it loads can be seen."""
+    words = line.split(" ")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+    monkeypatch.setenv("_ARITHMOS_COMPLETE", "bash_complete")
+    script = "import sys; from arithmos.__main__ import main\ntry: main()\nfinally: print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    *offers, loaded = done.stdout.splitlines()
+    return [offer.removeprefix("plain,") for offer in offers], loaded == "True"
+
+
+def test_shell_completion_of_names(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert completed(monkeypatch, "arithmos run table-") == (["table-1", "table-2"], True)
+    assert completed(monkeypatch, "arithmos table table-") == (["table-1", "table-2"], False)  # the names are kept
+    offers, loaded = completed(monkeypatch, "arithmos run table-1 --models NMU,NAC")
+    assert not loaded
+    assert "NMU,NACMul" in offers
+    (tmp_path / "cache" / "arithmos" / "names.json").write_text("nonsense")
+    assert [offer.value for offer in completion.experiments(None, None, "table-")] == ["table-1", "table-2"]

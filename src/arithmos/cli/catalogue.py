@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .completion import experiments as experiment_names
 from .options import formatted, of_papers, of_store, snapped, with_papers
 from .program import Verb, asked, complain, echo
 
@@ -50,7 +51,7 @@ def models(format: Any, width: Any) -> None:
     epilog="arithmos show table-1\narithmos show table-1 --toml\narithmos show d9b0a7f7de1ff8be\n"
     "arithmos show d9b0a7f7de1ff8be 0\narithmos show d9b0a7f7de1ff8be 0 --formula",
 )
-@click.argument("name")
+@click.argument("name", shell_complete=experiment_names)
 @click.argument("seed", required=False, type=int)
 @click.option("--toml", is_flag=True, help="Print the experiment as a file for `arithmos run`.")
 @click.option("--formula", is_flag=True, help="Print the network of the run as a formula.")

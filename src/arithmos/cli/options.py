@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from . import completion
 from .program import asked
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ class Names(click.Choice):  # type: ignore[type-arg]  # which click 8.1 does not
 
     def __getattribute__(self, name: str) -> Any:
         return tuple(self._names()) if name == "choices" else super().__getattribute__(name)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check a value, but not while a shell completes a line: that would load the engines."""
+        return value if ctx is not None and ctx.resilient_parsing else super().convert(value, param, ctx)
 
 
 def engines() -> Iterable[str]:
@@ -54,6 +59,8 @@ def names(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> l
 
 def papers(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> "list[Paper]":
     """Return papers by key or folder; all of them by default."""
+    if ctx.resilient_parsing:  # a shell completes a line
+        return []
     from ..papers import PAPERS
 
     with asked():
@@ -96,6 +103,7 @@ def selection(command: Command) -> Command:
             callback=names,
             multiple=True,
             metavar="MODEL,…",
+            shell_complete=completion.models,
             help='Models to use: names, or layers joined by ">", such as "NAU>file.py:MyUnit" [default: all].',
         ),
     ):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from .completion import experiments as experiment_names
 from .options import all_or, command_of, formatted, judged_by, of_papers, of_store, path, pick, selection, with_papers
 from .program import Verb, asked, echo, extra
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Verb, epilog="arithmos table table-1\narithmos table table-2 --ops mul --format latex")
-@click.argument("experiment")
+@click.argument("experiment", shell_complete=experiment_names)
 @with_papers
 @selection
 @judged_by
@@ -40,7 +41,7 @@ def table(experiment: str, criterion: Any, store: Path, format: Any, width: Any,
     epilog="arithmos figure hidden-size\narithmos figure all-models -o all-models.pdf\n"
     "arithmos figure loss-surface --format png",
 )
-@click.argument("name")
+@click.argument("name", shell_complete=experiment_names)
 @with_papers
 @selection
 @judged_by
@@ -84,7 +85,7 @@ def drawn(name: str, **chosen: Any) -> "Experiment | Surface":
 
 
 @click.command(cls=Verb, epilog="arithmos verdict\narithmos verdict table-1 all-models --format markdown")
-@click.argument("experiments", nargs=-1, metavar="[EXPERIMENT…]")
+@click.argument("experiments", nargs=-1, metavar="[EXPERIMENT…]", shell_complete=experiment_names)
 @of_papers
 @judged_by
 @of_store
@@ -126,7 +127,7 @@ def claims(
 
 
 @click.command(cls=Verb, epilog="arithmos judges\narithmos judges table-2 --format markdown")
-@click.argument("experiments", nargs=-1, metavar="[EXPERIMENT…]")
+@click.argument("experiments", nargs=-1, metavar="[EXPERIMENT…]", shell_complete=experiment_names)
 @of_papers
 @judged_by
 @of_store

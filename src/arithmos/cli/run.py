@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .completion import experiments as experiment_names
 from .options import Names, engines, in_threads, new_store, pick, seconds, selection, widely, with_papers
 from .program import INTERRUPTED, Verb, asked, complain, echo, extra
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     "arithmos run mnist-product --models NMU --seeds 1 --epochs 3\n"
     "arithmos run all-models --engine cpu --budget 1h30m",
 )
-@click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT…")
+@click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT…", shell_complete=experiment_names)
 @with_papers
 @selection
 @click.option(
