@@ -15,6 +15,9 @@ def test_keeps_to_the_conventions_of_scikit_learn(estimator, check):
     check(estimator)
 
 
+FIVE = "(x1 + x2)*(x10 + x9)*(x3 + x4)*(x5 + x6)*(x7 + x8)"
+
+
 def rows(columns, function, count=300, noise=0.0, low=1.0, high=2.0, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.uniform(low, high, (count, columns))
@@ -35,6 +38,12 @@ def fit(x, y, **options):
         (4, lambda a, b, c, d: (a - b) * (c - d), "(x1 - x2)*(x3 - x4)"),
         (5, lambda a, b, c, d, e: a * b * c * d, "x1*x2*x3*x4"),
         (3, lambda a, b, c: 2.5 * a * (b - c), "2.5*x1*(x2 - x3)"),
+        (3, lambda a, b, c: a / b, "x1/x2"),
+        (3, lambda a, b, c: (a + b) / (1 + a * b / c**2), "x3**2*(x1 + x2)/(x1*x2 + x3**2)"),
+        (3, lambda a, b, c: a / np.sqrt(1 - b**2 / (4 * c) ** 2), "x1*x3/sqrt(-0.0625*x2**2 + x3**2)"),
+        (3, lambda a, b, c: 4 / 3 * np.pi * a**1.5 * b, "4*pi*x1**(3/2)*x2/3"),
+        (4, lambda a, b, c, d: np.hypot(a - b, c - d), "sqrt((x1 - x2)**2 + (x3 - x4)**2)"),
+        (10, lambda *x: np.prod([x[2 * k] + x[2 * k + 1] for k in range(5)], 0), FIVE),
     ],
 )
 def test_finds_the_formula(columns, function, formula):
@@ -45,6 +54,20 @@ def test_finds_the_formula(columns, function, formula):
     far, expected = rows(columns, function, low=20, high=60)
     np.testing.assert_allclose(model.predict(far), expected, rtol=1e-6)
     np.testing.assert_allclose(model.formula_.numpy()(far)[:, 0], model.predict(far), rtol=1e-9)
+
+
+def test_finds_the_columns_that_matter_among_a_hundred():
+    x, y = rows(100, lambda *x: (x[3] - x[70]) * (x[8] + x[41]), 600)
+    model = fit(x, y)
+    assert str(model.formula_) == "(x4 - x71)*(x42 + x9)"
+    assert len(model.certificate_.unused) == 96
+
+
+def test_multiplies_sums_of_many_columns():
+    x, y = rows(12, lambda *x: sum(x[:6]) * (sum(x[5:9]) - 3 * x[9]))
+    model = fit(x, y)
+    assert model.certificate_.exact
+    assert str(model.formula_) == "(-3*x10 + x6 + x7 + x8 + x9)*(x1 + x2 + x3 + x4 + x5 + x6)"
 
 
 def test_noise_is_not_part_of_the_formula():
@@ -142,7 +165,7 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
 def test_no_formula_is_found_where_there_is_none(target):
     rng = np.random.default_rng(0)
     x = rng.uniform(1, 3, (150, 3))
-    model = fit(x, target(x, rng), budget_s=5)
+    model = fit(x, target(x, rng), budget_s=1.5)
     assert model.certificate_.verdict == "not found"
     assert model.certificate_.reason
 
@@ -150,7 +173,7 @@ def test_no_formula_is_found_where_there_is_none(target):
 def test_a_table_of_a_few_values_is_no_polynomial():
     rng = np.random.default_rng(0)
     x = rng.integers(1, 6, (200, 1)).astype(float)
-    assert fit(x, rng.normal(size=6)[x[:, 0].astype(int)], budget_s=5).certificate_.verdict == "not found"
+    assert fit(x, rng.normal(size=6)[x[:, 0].astype(int)], budget_s=1.5).certificate_.verdict == "not found"
 
 
 def test_three_rows_prove_nothing():

@@ -66,7 +66,7 @@ def evaluate(outputs: Sequence[sympy.Expr], values: Mapping[sympy.Symbol, Any], 
         return known[node]
 
     def compute(node: sympy.Expr) -> Any:
-        if node.is_Number:
+        if node.is_number:
             return float(node)
         parts = [value(part) for part in node.args]
         if node.is_Add or node.is_Mul:

@@ -94,11 +94,11 @@ def polynomial(
     return lifted if complexity(lifted) <= complexity(plain) else plain
 
 
-def sums(columns: int, most: int) -> Iterator[Node]:
+def sums(chosen: Sequence[int], most: int) -> Iterator[Node]:
     """Yield columns and sums of a few of them that often occur as factors, at most about `most`."""
-    names: list[Node] = [Column(i) for i in range(columns)]
+    names: list[Node] = [Column(i) for i in chosen]
     yield from names
-    made = columns
+    made = columns = len(names)
     kinds = [
         (columns * (columns - 1), _pairs(names)),
         (2 * columns, (TermSum((s,), (c,), 1.0) for c in names for s in (1.0, -1.0))),

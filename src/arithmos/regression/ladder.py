@@ -82,14 +82,14 @@ def raised(target: Target, power: float) -> Target | None:
     return Target(moved, slope, target.columns, lambda node: target.wrap(scaled(sign, product([(node, 1 / power)]))))
 
 
-def power_law(pool: Pool, most: int = 600, terms: int = 8) -> None:
+def power_law(pool: Pool, columns: Sequence[int], most: int = 600, terms: int = 8) -> None:
     """Offer products of powers of columns and of sums of columns."""
     x, y = pool.x, pool.y
     if not y.all():
         return
     nodes: list[Node] = []
     logs: list[Floats] = []
-    for node in sums(x.shape[1], most):
+    for node in sums(columns, most):
         value = values(node, x)
         if value.all() and np.isfinite(value).all():
             nodes.append(node)

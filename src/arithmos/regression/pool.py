@@ -71,15 +71,15 @@ class Pool:
         """Refine a formula and keep it if it is the best of its form."""
         self.offered += 1
         refined = refine(node, self.x, self.y, self.w, steps=steps)
-        return self._keep(refined.node, refined.loss)
+        made = Candidate(refined.node, refined.loss, self.bits(refined.node, refined.loss), complexity(refined.node))
+        return self._keep(made)
 
-    def _keep(self, node: Node, loss: float) -> Candidate | None:
-        if not math.isfinite(loss):
+    def _keep(self, made: Candidate) -> Candidate | None:
+        if not math.isfinite(made.loss):
             return None
-        made = Candidate(node, loss, self.bits(node, loss), complexity(node))
-        key = form(node)
+        key = form(made.node)
         known = self.found.get(key)
-        if known is None or made.bits < known.bits:
+        if known is None or made.bits <= known.bits:
             self.found[key] = made
         return made
 
@@ -112,11 +112,10 @@ class Pool:
     def finish(self, count: int) -> None:
         """Replace the constants of the best candidates by the numbers that were meant."""
         for candidate in sorted(self.found.values(), key=lambda candidate: candidate.bits)[:count]:
-            snapped = snap(candidate.node, self.x, self.y, self.w)
-            self._keep(snapped.node, snapped.loss)
-            short = tidy(snapped.node, self.x)
-            if short != snapped.node:
-                self._keep(short, loss_of(short, self.x, self.y, self.w))
+            snapped = snap(candidate.node, self.x, self.y, self.w).node
+            short = tidy(snapped, self.x)
+            one, other = self.kept(short), self.kept(snapped)
+            self._keep(one if one.bits <= other.bits else other)
 
 
 def _exponent_bits(power: float, rows: int) -> float:

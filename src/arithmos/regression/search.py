@@ -18,8 +18,10 @@ from .ladder import (
     ratios,
     whole,
 )
+from .networks import products_of_sums
 from .peel import powers_of
 from .pool import Pool
+from .screen import relevant
 from .structure import structure
 from .terms import constant, used, values
 
@@ -59,13 +61,13 @@ def only_noise(pool: Pool) -> bool:
 
 
 def _rounds(pool: Pool) -> Iterator[Iterator[Step]]:
-    columns = tuple(range(pool.x.shape[1]))
+    columns = relevant(pool)
     everything = whole(pool, columns)
     yield iter(
         [
-            ("power laws", partial(power_law, pool, most=len(columns))),
+            ("power laws", partial(power_law, pool, range(pool.x.shape[1]), most=0)),
             ("polynomials", partial(polynomials, pool, everything, 300, 6)),
-            ("power laws of sums", partial(power_law, pool)),
+            ("power laws of sums", partial(power_law, pool, columns)),
         ]
     )
     targets = [everything]
@@ -74,6 +76,7 @@ def _rounds(pool: Pool) -> Iterator[Iterator[Step]]:
         targets.insert(0, rest)
     yield _dense(pool, targets)
     yield _sparse(pool, targets, 300, 5)
+    yield products_of_sums(pool, columns)
     yield _sparse(pool, targets, 1000, 8)
 
 

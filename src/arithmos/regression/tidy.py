@@ -1,13 +1,29 @@
 """Shorter forms of a formula: polynomials factored, powers of products multiplied out, signs in front."""
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from .terms import Column, Floats, Node, PowerProduct, TermSum, constant, product, scaled, values, without_zeros
+from .terms import (
+    Column,
+    Floats,
+    Node,
+    PowerProduct,
+    TermSum,
+    complexity,
+    constant,
+    product,
+    scaled,
+    used,
+    values,
+    without_zeros,
+)
 
 MOST_TERMS = 60
 MOST_DEGREE = 12
 LARGEST_DENOMINATOR = 1000
+MOST_MULTIPLE = 24
+"""Largest factor by which the coefficients of a sum are multiplied to make them integers."""
 
 
 def tidy(node: Node, x: Floats) -> Node:
@@ -18,9 +34,14 @@ def tidy(node: Node, x: Floats) -> Node:
         pairs = []
         for factor, power in zip(node.factors, node.exponents, strict=True):
             pairs += _spread(tidy(factor, x), power, x)
-        return product([(_positive(base, power), power) for base, power in pairs], _sign(pairs))
+        outer, whole = _sign(pairs), []
+        for base, power in pairs:
+            size, inner = _integral(_positive(base, power))
+            outer *= size**power
+            whole.append((inner, power))
+        return product(whole, outer)
     inner = without_zeros(TermSum(node.coefficients, tuple(tidy(term, x) for term in node.terms), node.constant))
-    return _factored(inner) if isinstance(inner, TermSum) else inner
+    return _grouped(inner) if isinstance(inner, TermSum) else inner
 
 
 def _spread(node: Node, power: float, x: Floats) -> list[tuple[Node, float]]:
@@ -32,6 +53,22 @@ def _spread(node: Node, power: float, x: Floats) -> list[tuple[Node, float]]:
     ):
         return [(factor, inner * power) for factor, inner in zip(node.factors, node.exponents, strict=True)]
     return [(node, power)]
+
+
+def _integral(node: Node) -> tuple[float, Node]:
+    """Return a sum as a positive number times a sum with integer coefficients, if that is no longer."""
+    if not isinstance(node, TermSum) or not node.terms:
+        return 1.0, node
+    numbers = (*node.coefficients, node.constant)
+    scale = abs(node.coefficients[0])
+    ratios = [_ratio(number / scale) for number in numbers]
+    known = [ratio for ratio in ratios if ratio is not None]
+    if len(known) < len(ratios) or (bottom := math.lcm(*(ratio.denominator for ratio in known))) > MOST_MULTIPLE:
+        return 1.0, node
+    unit = math.gcd(*(int(ratio * bottom) for ratio in known))
+    whole = [float(ratio * bottom / unit) for ratio in known]
+    made = TermSum(tuple(whole[:-1]), node.terms, whole[-1])
+    return (scale * unit / bottom, made) if complexity(made) <= complexity(node) else (1.0, node)
 
 
 def _negative(node: Node) -> bool:
@@ -49,6 +86,29 @@ def _positive(node: Node, power: float) -> Node:
 def _sign(pairs: Sequence[tuple[Node, float]]) -> float:
     flips = sum(int(power) for node, power in pairs if power % 1 == 0 and _negative(node))
     return -1.0 if flips % 2 else 1.0
+
+
+def _grouped(node: TermSum) -> Node:
+    """Factor a polynomial, or each of the groups of its terms that share no column."""
+    short = _factored(node)
+    if short is not node:
+        return short
+    groups: list[tuple[set[int], list[int]]] = []
+    for number, term in enumerate(node.terms):
+        columns = used(term)
+        apart = [group for group in groups if not group[0] & columns]
+        joined = [group for group in groups if group[0] & columns]
+        columns = columns.union(*(names for names, _ in joined))
+        groups = [*apart, (columns, [*(n for _, numbers in joined for n in numbers), number])]
+    if len(groups) < 2:
+        return node
+    parts = []
+    for _, chosen in groups:
+        chosen = sorted(chosen)
+        part = TermSum(tuple(node.coefficients[n] for n in chosen), tuple(node.terms[n] for n in chosen))
+        parts.append(_factored(part) if len(chosen) > 1 else part)
+    made = without_zeros(TermSum((1.0,) * len(parts), tuple(parts), node.constant))
+    return made if complexity(made) < complexity(node) else node
 
 
 def _factored(node: TermSum) -> Node:
