@@ -68,7 +68,8 @@ def _integral(node: Node) -> tuple[float, Node]:
     unit = math.gcd(*(int(ratio * bottom) for ratio in known))
     whole = [float(ratio * bottom / unit) for ratio in known]
     made = TermSum(tuple(whole[:-1]), node.terms, whole[-1])
-    return (scale * unit / bottom, made) if complexity(made) <= complexity(node) else (1.0, node)
+    size = scale * unit / bottom
+    return (size, made) if complexity(made) + (size != 1) <= complexity(node) else (1.0, node)
 
 
 def _negative(node: Node) -> bool:
@@ -136,9 +137,10 @@ def _factored(node: TermSum) -> Node:
     if len(factors) == 1 and factors[0][1] == 1:
         return node
     parts = [(_polynomial(factor.terms(), columns), float(power)) for factor, power in factors]
-    return scaled(
+    made = scaled(
         scale * float(content), product([(_positive(part, power), power) for part, power in parts], _sign(parts))
     )
+    return made if complexity(made) <= complexity(node) else node
 
 
 def _ratio(value: float) -> Fraction | None:
