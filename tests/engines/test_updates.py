@@ -109,11 +109,11 @@ def test_a_run_that_was_cut_ends_the_same(case):
     assert (again.curve.validation == whole.curve.validation).all()
 
 
-def resumed(spec, seeds=(0,)):
+def resumed(spec, seeds=(0,), after=41):
     """Runs that are suspended on their way, and resumed."""
     states, told = {}, []
     control = Control(
-        stopped=lambda: len(told) > 41,
+        stopped=lambda: len(told) > after,
         advance=lambda *_: told.append(1),
         suspend=lambda spec, seed, state: states.update({seed: state}),
     )

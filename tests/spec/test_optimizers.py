@@ -7,10 +7,15 @@ from tests.factories import make_digits
 
 from arithmos.papers import EXPERIMENTS
 from arithmos.papers.files import load, to_toml
-from arithmos.spec import MODELS, Adam, Penalty, RMSprop, Spec
+from arithmos.spec import LM, MODELS, Adam, Penalty, RMSprop, Spec
 from arithmos.tasks import TEN_PARAMETERS
 
 SPEC = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=200_000)
+
+
+def test_the_second_order_recipe_is_read_back():
+    spec = dataclasses.replace(SPEC, optimizer=LM(fresh=False))
+    assert Spec.from_plain(spec.plain()) == spec
 
 
 def test_ids_of_published_specs_stay():
@@ -28,6 +33,9 @@ def test_each_added_setting_is_in_the_id():
         Adam(reinitialize=5000),
         RMSprop(),
         RMSprop(alpha=0.9),
+        LM(),
+        LM(single=True),
+        LM(fresh=False),
     ]
     ids = {dataclasses.replace(SPEC, optimizer=optimizer).id for optimizer in changes}
     penalized = dataclasses.replace(SPEC.model, penalties=(Penalty(kind="l1", strength=1e-9),))
@@ -50,7 +58,13 @@ def test_each_added_setting_is_in_the_id():
             lambda: dataclasses.replace(SPEC, optimizer=Adam(layer_rates=(1,))),
             "layer_rates must be one per layer, 2 of them, got 1",
         ),
-        (lambda: dataclasses.replace(SPEC, optimizer="adam"), "optimizer must be a optimizer of arithmos.spec"),
+        (lambda: LM(factors=0), "factors must be a whole number from 1 to 8, got 0"),
+        (lambda: LM(fresh=1), "fresh must be True or False, got 1"),
+        (
+            lambda: dataclasses.replace(SPEC, model=MODELS["NALU"], optimizer=LM()),
+            "networks that lm trains must be one of NAU, NAU>NAU, NAU>NMU, NAU>RealNPU with one output, got NALU>NALU",
+        ),
+        (lambda: dataclasses.replace(SPEC, optimizer="adam"), "optimizer must be an optimizer of arithmos.spec"),
     ],
 )
 def test_wrong_settings_are_refused_by_name(make, message):
@@ -94,7 +108,7 @@ def test_files_hold_optimizers_and_penalties(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('optimizer.name = "sgd"', "optimizer.name must be one of adam, rmsprop"),
+        ('optimizer.name = "sgd"', "optimizer.name must be one of adam, rmsprop, lm"),
         ('optimizer = {name = "rmsprop", beta1 = 0.5}', "optimizer.beta1 is unknown"),
         ("optimizer.layer_rates = 3", "optimizer.layer_rates must be a list of numbers"),
     ],

@@ -28,10 +28,19 @@ _FOLDS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class Batches:
-    """Training batches `[s, b, i]`, `[s, b, o]` by step, and the two fixed sets `[b, i]`, `[s, b, o]`."""
+    """Training batches `[s, b, i]`, `[s, b, o]` by step, and the two fixed sets `[b, i]`, `[s, b, o]`.
 
-    def __init__(self, spec: Spec, seeds: tuple[int, ...], device: torch.device) -> None:
-        self.spec, self.task, self.device = spec, spec.observations, device
+    Args:
+        spec: spec of the runs.
+        seeds: one per run.
+        device: device of the tensors.
+        dtype: type of training batches. Inputs are the same numbers in any; targets are rounded to it.
+    """
+
+    def __init__(
+        self, spec: Spec, seeds: tuple[int, ...], device: torch.device, dtype: torch.dtype = torch.float32
+    ) -> None:
+        self.spec, self.task, self.device, self.dtype = spec, spec.observations, device, dtype
         self.seeds = torch.tensor(seeds, dtype=torch.int64, device=device)
         self._words = words if device.type == "cuda" else compiled_words
         self.validation = self._fixed([self.task.validation(seed) for seed in seeds])
@@ -63,16 +72,17 @@ class Batches:
         rows, draws = self.spec.batch_size, self._draws
         if draws is None:
             pairs = [self.task.batch(seed, step, rows) for seed in self.seeds.tolist()]
-            return self._pair(*map(np.stack, zip(*pairs, strict=True)))
+            x, t = self._pair(*map(np.stack, zip(*pairs, strict=True)))
+            return x.to(self.dtype), t.to(self.dtype)
         if isinstance(draws, TableDraws):
             word = self._words(self.seeds, philox.ROWS, step, rows, 1)[..., 0]
             chosen = (word * len(self._training[0])) >> 32
-            return self._training[0][chosen], self._training[1][chosen]
+            return self._training[0][chosen].to(self.dtype), self._training[1][chosen].to(self.dtype)
         word = self._words(self.seeds, philox.TRAIN, step, rows, draws.input_size)
         low, width = self._ranges[word & 1 if len(self._ranges) > 1 else 0].unbind(-1)
         x = (low + width * ((word >> 9).double() * 2.0**-23)).float()
         sums = x.double() @ self.members  # [s, b, subset]
-        return x, _FOLDS[draws.operation](sums).float().unsqueeze(-1)
+        return x.to(self.dtype), _FOLDS[draws.operation](sums).to(self.dtype).unsqueeze(-1)
 
 
 def words(seeds: Tensor, stream: int, step: int, rows: int, columns: int) -> Tensor:

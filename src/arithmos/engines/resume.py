@@ -16,7 +16,7 @@ from .digits.records import StackRecords
 from .judge import Judge
 from .probe import finding
 from .states import ARRAYS, JUDGED, NOTHING, buffers, initial, judged, state_of
-from .updates import Restarts
+from .trainers import blank_state
 
 
 def guarded(control: Control) -> Control:
@@ -93,6 +93,5 @@ def _blank(spec: Spec, all_records: bool) -> dict[str, tuple[np.dtype[np.generic
     else:
         remembered = Judge(spec, (0,), flat.size, Control(all_records=all_records)).state(0)
     own = buffers(spec.network(0)) if finding(spec).alone else NOTHING
-    restarts = Restarts(spec, (0,)).state(0) if spec.optimizer.reinitialize else NOTHING
-    state = state_of(0, 0.0, dict.fromkeys(ARRAYS, flat), remembered, own, restarts)
+    state = state_of(0, 0.0, dict.fromkeys(ARRAYS, flat), remembered, own, blank_state(spec))
     return {name: (value.dtype, value.shape) for name, value in state.items()}

@@ -19,8 +19,8 @@ JUDGED = "judge."
 BUFFER = "buffer."
 """Prefix of the buffers of a network that is trained alone."""
 
-RESTART = "restart."
-"""Prefix of the arrays about the restarts of a stagnating run."""
+TRAINER = "trainer."
+"""Prefix of the arrays that only some optimizers have."""
 
 NOTHING: State = {}
 
@@ -42,16 +42,18 @@ def state_of(
     arrays: Mapping[str, NDArray[np.generic]],
     judged: State,
     buffers: State = NOTHING,
-    restarts: State = NOTHING,
+    trainer: State = NOTHING,
 ) -> State:
-    """Return a state: iterations made, seconds taken, the arrays of `ARRAYS`, records, buffers, restarts."""
+    """Return a state: iterations made, seconds taken, the arrays of `ARRAYS`, records, buffers, and what only some
+    optimizers have.
+    """
     return {
         "step": np.array([step], np.int64),
         "elapsed_s": np.array([elapsed_s], np.float64),
         **{name: arrays[name] for name in ARRAYS},
         **{JUDGED + name: value for name, value in judged.items()},
         **{BUFFER + name: value for name, value in buffers.items()},
-        **{RESTART + name: value for name, value in restarts.items()},
+        **{TRAINER + name: value for name, value in trainer.items()},
     }
 
 

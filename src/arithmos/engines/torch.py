@@ -16,15 +16,15 @@ from torch import Tensor
 
 from ..spec import Spec
 from .batches import Batches
-from .contract import NO_CONTROL, STACK, Control, Failed, Floats, Job, Run, State, unit_code
+from .contract import NO_CONTROL, Control, Failed, Floats, Job, Run, State, unit_code
 from .digits import run as run_digits
 from .judge import Judge
 from .networks import Networks
 from .probe import finding
 from .resume import guarded
-from .states import ARRAYS, NOTHING, RESTART, judged, part, state_of
+from .states import ARRAYS, TRAINER, judged, part, state_of
 from .stopwatch import Stopwatch
-from .updates import MOMENTS, Restarts, clip_gradients, loss_scale, make_optimizer, penalty_of
+from .trainers import make_trainer, stack_size
 
 _EVALUATION_FLOATS = 2**24
 _SMALL = 2**20
@@ -65,7 +65,7 @@ class TorchEngine:
             if job in digits:
                 continue
             found = finding(job.spec, self.device)
-            most = 1 if found.alone else STACK
+            most = 1 if found.alone else stack_size(job.spec, self.device)
             states = {seed: control.resume(job.spec, seed) for seed in job.seeds}
 
             def step_of(seed: int, states: dict[int, State | None] = states) -> int:
@@ -131,13 +131,8 @@ class _Stack:
         with unit_code():
             self.networks = Networks(spec, seeds, device, stacked=stacked)
         self.parameters = self.networks.parameters.values()
-        trained = {name: value for name, value in self.networks.parameters.items() if value.requires_grad}
-        self.trained = [*trained.values()]
-        self.optimizer = make_optimizer(spec, trained)
-        scale = loss_scale(spec, seeds)
-        self.scale = None if scale is None else torch.from_numpy(scale).float().to(device)
-        self.restarts = Restarts(spec, seeds) if spec.optimizer.reinitialize else None
-        self.batches = Batches(spec, seeds, device)
+        self.trainer = make_trainer(spec, seeds, self.networks)
+        self.batches = Batches(spec, seeds, device, self.trainer.dtype)
         self.judge = Judge(spec, seeds, self.flat().shape[1], control)
         self.step = 0
         self.elapsed_s = 0.0
@@ -147,12 +142,16 @@ class _Stack:
         spec = self.spec
         stopwatch = Stopwatch(self.control, spec, len(self.seeds), step=self.step, elapsed_s=self.elapsed_s)
         while self.step <= spec.iterations:
-            x, t = self.batches.at(self.step)
+            x, t = self.batches.at(self.trainer.batch(self.step))
             try:
                 with unit_code():
                     if self.step % spec.evaluate_every == 0:
-                        self._record(x)
+                        self._record(x.float())
                         if self.judge.ended.all():
+                            break
+                        if self.trainer.finished:
+                            self.step += 1
+                            self._coast()
                             break
                     self.advance(x, t)
             except Failed:
@@ -168,42 +167,17 @@ class _Stack:
         return self.judge.runs(TorchEngine.name, self.flat(), stopwatch.elapsed_s)
 
     def advance(self, x: Tensor, t: Tensor) -> None:
-        """Run one iteration: gradient, update, projection."""
-        strength = self.spec.model.schedule(self.step)
-        with self.networks.training(self.step):
-            error, sparsity = self.networks.errors((x, t), strength > 0)
-            self.optimizer.zero_grad()
-            loss = (error if self.scale is None else error * self.scale) + strength * sparsity
-            (loss + self._penalties()).sum().backward()
-        gradients = []
-        for value in self.trained:
-            if value.grad is None:  # not in the loss, or not yet; Adam counts its steps anyway
-                value.grad = torch.zeros_like(value)
-            gradients.append(value.grad)
-        clip_gradients(self.spec, gradients, len(self.seeds))
-        self.optimizer.step()
-        self.networks.project()
-        if self.restarts is not None:
-            for run in self.restarts.due(self.step):
-                self._restart(run, self.restarts.seed_of(run))
+        """Run one iteration on a batch."""
+        self.trainer.advance(self.step, x, t, self.judge.last[:, 0])
         self.step += 1
 
-    def _penalties(self) -> Tensor | float:
-        """Return the penalties of each run at this step; those that wait for a validation error look at the last."""
-        total: Tensor | float = 0.0
-        for penalty in self.spec.model.penalties:
-            if strength := penalty.at(self.step):
-                term = strength * penalty_of(penalty, self.trained, len(self.seeds))
-                if penalty.below:
-                    term = term * torch.from_numpy(self.judge.last[:, 0] < penalty.below).to(self.device)
-                total = total + term
-        return total
-
-    @torch.no_grad()
-    def _restart(self, run: int, seed: int) -> None:
-        """Give a run new initial weights; the state of the optimizer stays."""
-        for value, new in zip(self.parameters, self.spec.network(seed).parameters(), strict=True):
-            (value[run] if self.networks.stacked else value).copy_(new)
+    def _coast(self) -> None:
+        """Add the records that are left of runs whose weights stay as they are."""
+        last = np.concatenate([self.judge.last, np.full((len(self.seeds), 1), np.nan, np.float32)], axis=1)
+        flat, every = self.flat(), self.spec.evaluate_every
+        for step in range(-(-self.step // every) * every, self.spec.iterations + 1, every):
+            self.judge.observe(step, last, flat, np.zeros(len(self.seeds), bool))
+        self.step = self.spec.iterations + 1
 
     def _record(self, x: Tensor) -> None:
         with self.networks.judging(self.step):
@@ -212,8 +186,7 @@ class _Stack:
         with np.errstate(over="ignore"):  # an error beyond float32 is infinite
             values = np.stack([*errors, sparsity.cpu().numpy(), gate.cpu().numpy()], axis=1).astype(np.float32)
         self.judge.observe(self.step, values, self.flat(), broken.cpu().numpy())
-        if self.restarts is not None:
-            self.restarts.observe(self.step, values[:, 0])
+        self.trainer.observe(self.step, values[:, 0])
 
     def _error(self, x: Tensor, t: Tensor) -> NDArray[np.float64]:
         """Return the mean squared error of each run on shared inputs `[b, i]` with targets `[s, b, o]`."""
@@ -227,10 +200,7 @@ class _Stack:
 
     def flat(self, name: str = "parameters") -> Floats:
         """Return the parameters, or a moment of the optimizer by name, as `[seeds, all]`."""
-        chosen: Iterable[Tensor] = self.parameters
-        if name != "parameters":  # a parameter that is not trained has no moments
-            key = MOMENTS[self.spec.optimizer.name].get(name, "")
-            chosen = [self.optimizer.state[v].get(key, torch.zeros_like(v)) for v in chosen]
+        chosen = self.parameters if name == "parameters" else self.trainer.moments(name)
         runs = len(self.seeds)
         return torch.cat([value.detach().reshape(runs, -1) for value in chosen], dim=1).cpu().numpy()
 
@@ -239,8 +209,7 @@ class _Stack:
         for run, seed in enumerate(self.seeds):
             own = {name: array[run] for name, array in arrays.items()}
             elapsed_s, buffers = self.elapsed_s / len(self.seeds), self.networks.state()
-            restarts = NOTHING if self.restarts is None else self.restarts.state(run)
-            state = state_of(self.step, elapsed_s, own, self.judge.state(run), buffers, restarts)
+            state = state_of(self.step, elapsed_s, own, self.judge.state(run), buffers, self.trainer.state(run))
             self.control.suspend(self.spec, seed, state)
 
     def resume(self, states: dict[int, State | None]) -> None:
@@ -253,23 +222,16 @@ class _Stack:
         for run, state in enumerate(suspended):
             self.judge.restore(run, judged(state))
             self.networks.restore(state)
-            if self.restarts is not None:
-                self.restarts.restore(run, part(state, RESTART))
         stored = {
             name: torch.from_numpy(np.stack([state[name] for state in suspended])).to(self.device) for name in ARRAYS
         }
-        position = 0
+        position, moments = 0, {name: list[Tensor]() for name in ARRAYS[1:]}
         for value in self.parameters:
             count = value.numel() // len(self.seeds)
             place = slice(position, position + count)
             position += count
             with torch.no_grad():
                 value.copy_(stored["parameters"][:, place].view_as(value))
-            if value.requires_grad:
-                self.optimizer.state[value] = {
-                    "step": torch.tensor(float(self.step)),
-                    **{
-                        key: stored[name][:, place].reshape(value.shape).clone()
-                        for name, key in MOMENTS[self.spec.optimizer.name].items()
-                    },
-                }
+            for name, own in moments.items():
+                own.append(stored[name][:, place].reshape(value.shape).clone())
+        self.trainer.resume(self.step, moments, [part(state, TRAINER) for state in suspended])

@@ -1,4 +1,4 @@
-"""Update of a stack of runs from their gradients: penalties, clipping, torch's optimizer, restarts.
+"""First-order training of a stack of runs: gradients, penalties, clipping, torch's optimizer, restarts.
 
 Tensors have a leading axis with one position per run, and each run is treated as if it were alone.
 """
@@ -13,6 +13,9 @@ from torch import Tensor
 from .. import philox
 from ..spec import Adam, Penalty, Spec
 from ..spec.optimizers import PULLED
+from .contract import Floats, State
+from .networks import Networks
+from .states import NOTHING
 
 NORM_EPSILON = 1e-6
 """Number that torch adds to a norm before it divides by it."""
@@ -32,7 +35,7 @@ MOMENTS = {
 
 def make_optimizer(spec: Spec, parameters: Mapping[str, Tensor]) -> torch.optim.Optimizer:
     """Return torch's optimizer of the trained parameters, whose names start with the number of their layer."""
-    own = spec.optimizer
+    own = spec.first_order
     rates = own.layer_rates or (1.0,) * len(spec.model.layers)
     groups = [{"params": [p], "lr": own.lr * rates[int(name.partition(".")[0])]} for name, p in parameters.items()]
     if not own.layer_rates:  # one group: torch then updates all tensors in one call
@@ -47,7 +50,7 @@ def loss_scale(spec: Spec, seeds: Sequence[int]) -> NDArray[np.float64] | None:
 
     The variance is that of the validation targets, the mean over the outputs; targets that do not vary are not scaled.
     """
-    if not spec.optimizer.scale_loss:
+    if not spec.first_order.scale_loss:
         return None
     targets = (spec.observations.validation(seed)[1].astype(np.float64) for seed in seeds)
     variances = np.array([t.var(axis=0).mean() for t in targets])
@@ -65,7 +68,7 @@ def penalty_of(penalty: Penalty, parameters: Sequence[Tensor], runs: int) -> Ten
 @torch.no_grad()
 def clip_gradients(spec: Spec, gradients: Sequence[Tensor], runs: int) -> None:
     """Clip the entries of the gradients, then the norm of each run's."""
-    value, norm = spec.optimizer.clip_value, spec.optimizer.clip_norm
+    value, norm = spec.first_order.clip_value, spec.first_order.clip_norm
     if value:
         for gradient in gradients:
             gradient.clamp_(-value, value)
@@ -114,7 +117,7 @@ class Restarts:
 
     def due(self, step: int) -> list[int]:
         """Return the runs to start again after an iteration, each with its counters moved on."""
-        patience, every = self.spec.optimizer.reinitialize, self.spec.evaluate_every
+        patience, every = self.spec.first_order.reinitialize, self.spec.evaluate_every
         chosen = []
         for run in range(len(self.seeds)) if step % LOOK == 0 else ():
             since = int(self.since[run])
@@ -135,3 +138,98 @@ class Restarts:
         """Restore what `state` returned."""
         for name in self.STATE:
             getattr(self, name)[run] = state[name]
+
+
+class FirstOrderTrainer:
+    """Training of a stack of networks with an optimizer of torch.
+
+    Args:
+        spec: spec of the runs.
+        seeds: one per run.
+        networks: their networks.
+    """
+
+    dtype = torch.float32
+    finished = False
+
+    def __init__(self, spec: Spec, seeds: Sequence[int], networks: Networks) -> None:
+        self.spec, self.runs, self.networks = spec, len(seeds), networks
+        trained = {name: value for name, value in networks.parameters.items() if value.requires_grad}
+        self.trained = [*trained.values()]
+        self.optimizer = make_optimizer(spec, trained)
+        scale = loss_scale(spec, seeds)
+        self.scale = None if scale is None else torch.from_numpy(scale).float().to(networks.device)
+        self.restarts = Restarts(spec, seeds) if spec.first_order.reinitialize else None
+
+    def batch(self, step: int) -> int:
+        """Return the step whose batch an iteration has: its own."""
+        return step
+
+    def observe(self, step: int, validation: Floats) -> None:
+        """Take note of the validation errors of a record."""
+        if self.restarts is not None:
+            self.restarts.observe(step, validation)
+
+    def advance(self, step: int, x: Tensor, t: Tensor, validation: Floats) -> None:
+        """Run one iteration: gradient, update, projection.
+
+        Args:
+            step: the iteration.
+            x: inputs.
+            t: targets.
+            validation: validation errors of the last record.
+        """
+        strength = self.spec.model.schedule(step)
+        with self.networks.training(step):
+            error, sparsity = self.networks.errors((x, t), strength > 0)
+            self.optimizer.zero_grad()
+            loss = (error if self.scale is None else error * self.scale) + strength * sparsity
+            (loss + self._penalties(step, validation)).sum().backward()
+        gradients = []
+        for value in self.trained:
+            if value.grad is None:  # not in the loss, or not yet; Adam counts its steps anyway
+                value.grad = torch.zeros_like(value)
+            gradients.append(value.grad)
+        clip_gradients(self.spec, gradients, self.runs)
+        self.optimizer.step()
+        self.networks.project()
+        if self.restarts is not None:
+            for run in self.restarts.due(step):
+                self._restart(run, self.restarts.seed_of(run))
+
+    def _penalties(self, step: int, validation: Floats) -> Tensor | float:
+        """Return the penalties of each run; those that wait for a validation error look at that of the last record."""
+        total: Tensor | float = 0.0
+        for penalty in self.spec.model.penalties:
+            if strength := penalty.at(step):
+                term = strength * penalty_of(penalty, self.trained, self.runs)
+                if penalty.below:
+                    term = term * torch.from_numpy(validation < penalty.below).to(self.networks.device)
+                total = total + term
+        return total
+
+    @torch.no_grad()
+    def _restart(self, run: int, seed: int) -> None:
+        """Give a run new initial weights; the state of the optimizer stays."""
+        parameters = self.networks.parameters.values()
+        for value, new in zip(parameters, self.spec.network(seed).parameters(), strict=True):
+            (value[run] if self.networks.stacked else value).copy_(new)
+
+    def moments(self, name: str) -> list[Tensor]:
+        """Return an array of `ARRAYS` for every parameter; 0 for one that is not trained, or has no such moment."""
+        key = MOMENTS[self.spec.optimizer.name].get(name, "")
+        return [self.optimizer.state[v].get(key, torch.zeros_like(v)) for v in self.networks.parameters.values()]
+
+    def state(self, run: int) -> State:
+        """Return what one run has to remember beside its moments."""
+        return NOTHING if self.restarts is None else self.restarts.state(run)
+
+    def resume(self, step: int, moments: Mapping[str, Sequence[Tensor]], states: Sequence[State]) -> None:
+        """Resume suspended runs, given their moments as `moments` returns them and what `state` returned."""
+        for place, value in enumerate(self.networks.parameters.values()):
+            if value.requires_grad:
+                own = {key: moments[name][place] for name, key in MOMENTS[self.spec.optimizer.name].items()}
+                self.optimizer.state[value] = {"step": torch.tensor(float(step)), **own}
+        for run, state in enumerate(states):
+            if self.restarts is not None:
+                self.restarts.restore(run, state)

@@ -9,6 +9,7 @@ from .models import InputRegularizer as InputRegularizer
 from .models import Layer as Layer
 from .models import Model as Model
 from .models import model as model
+from .optimizers import LM as LM
 from .optimizers import OPTIMIZERS as OPTIMIZERS
 from .optimizers import Adam as Adam
 from .optimizers import Penalty as Penalty

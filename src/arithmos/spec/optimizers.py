@@ -7,7 +7,7 @@ form only if they differ from their defaults, so that the ids of older specs sta
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import torch
 
@@ -37,8 +37,31 @@ def _share(name: str, value: float) -> float:
     return value
 
 
+class Settings:
+    """Plain values of an optimizer, which is a dataclass."""
+
+    name: ClassVar[str]
+    always: ClassVar[tuple[str, ...]]
+    """Fields that are always in the plain form."""
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    @property
+    def added(self) -> dict[str, Any]:
+        """Settings beside those that are always written that differ from their defaults, by name."""
+        fields = [field for field in dataclasses.fields(cast(Any, self)) if field.name not in self.always]
+        return {field.name: value for field in fields if (value := getattr(self, field.name)) != field.default}
+
+    def plain(self) -> dict[str, Any]:
+        """Return the optimizer as values that JSON can hold."""
+        own = {name: getattr(self, name) for name in self.always}
+        added = {name: list(value) if isinstance(value, tuple) else value for name, value in self.added.items()}
+        return ({} if self.name == Adam.name else {"name": self.name}) | own | added
+
+
 @dataclass(frozen=True, kw_only=True)
-class FirstOrder:
+class FirstOrder(Settings):
     """Settings that all first-order optimizers share.
 
     Args:
@@ -48,10 +71,6 @@ class FirstOrder:
         scale_loss: whether the squared error is divided by the variance of the validation targets.
         reinitialize: iterations of a stagnating run after which it starts again with new weights; 0 for never.
     """
-
-    name: ClassVar[str]
-    always: ClassVar[tuple[str, ...]]
-    """Fields that are always in the plain form."""
 
     layer_rates: tuple[float, ...] = ()
     clip_value: float = 0.0
@@ -68,21 +87,6 @@ class FirstOrder:
         if not isinstance(self.scale_loss, bool):
             raise ValueError(f"scale_loss must be True or False, got {_checks.shown(self.scale_loss)}")
         self._set("reinitialize", _checks.whole("reinitialize", self.reinitialize))
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
-
-    @property
-    def added(self) -> dict[str, Any]:
-        """Settings beside those of the published runs that differ from their defaults, by name."""
-        fields = [field for field in dataclasses.fields(self) if field.name not in self.always]
-        return {field.name: value for field in fields if (value := getattr(self, field.name)) != field.default}
-
-    def plain(self) -> dict[str, Any]:
-        """Return the optimizer as values that JSON can hold."""
-        own = {name: getattr(self, name) for name in self.always}
-        added = {name: list(value) if isinstance(value, tuple) else value for name, value in self.added.items()}
-        return ({} if self.name == Adam.name else {"name": self.name}) | own | added
 
 
 @dataclass(frozen=True)
@@ -141,9 +145,44 @@ class RMSprop(FirstOrder):
         self._check_shared()
 
 
-Optimizer = Adam | RMSprop
+@dataclass(frozen=True)
+class LM(Settings):
+    """Settings of the second-order recipe: Levenberg-Marquardt on networks that grow factor by factor.
 
-OPTIMIZERS: dict[str, type[Adam] | type[RMSprop]] = {kind.name: kind for kind in (Adam, RMSprop)}
+    One iteration solves for the step of all weights together. The recipe fits one factor, then more, with exponents
+    where the last layer has them; after every iteration it rounds the weights, and a run is done when the rounded
+    network fits its batch.
+
+    Args:
+        damping: initial damping.
+        factors: most factors of a product, or terms of a quotient, that are tried.
+        fresh: whether every iteration has a new batch; otherwise all have the first one, as with little data.
+        single: whether observations are rounded to float32, as for other optimizers, and not kept in float64.
+
+    Example:
+        >>> LM(fresh=False).plain()
+        {'name': 'lm', 'damping': 0.01, 'factors': 3, 'fresh': False}
+    """
+
+    name = "lm"
+    always = ("damping", "factors")
+
+    damping: float = 1e-2
+    factors: int = 3
+    fresh: bool = True
+    single: bool = False
+
+    def __post_init__(self) -> None:
+        self._set("damping", _limited("damping", self.damping))
+        self._set("factors", _checks.whole("factors", self.factors, 1, 8))
+        for name in ("fresh", "single"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, got {_checks.shown(getattr(self, name))}")
+
+
+Optimizer = Adam | RMSprop | LM
+
+OPTIMIZERS: dict[str, type[Adam] | type[RMSprop] | type[LM]] = {kind.name: kind for kind in (Adam, RMSprop, LM)}
 """Optimizers by name."""
 
 

@@ -24,13 +24,16 @@ from ..optim import SparsitySchedule
 from ..tasks import KINDS, DigitSequences, Observations, Task, from_plain
 from . import memory, optimizers
 from .models import MODELS, InputRegularizer, Layer, Model
-from .optimizers import ADAM, Adam, Optimizer, Penalty
+from .optimizers import ADAM, LM, Adam, Optimizer, Penalty, RMSprop
 from .options import try_options
 
 T = TypeVar("T", SparsitySchedule, InputRegularizer)
 
 COUNTS = {"hidden_size": 1, "iterations": 0, "batch_size": 1, "evaluate_every": 1}
 """Whole numbers of a spec, with the smallest value of each."""
+
+SECOND_ORDER = (("NAU",), ("NAU", "NAU"), ("NAU", "NMU"), ("NAU", "RealNPU"))
+"""Units of the networks that the second-order recipe trains."""
 
 GENERATOR = threading.Lock()
 """Lock for drawing from torch's global generator, which all threads share."""
@@ -65,17 +68,17 @@ class Spec:
     optimizer: Optimizer = ADAM
 
     def __post_init__(self) -> None:
-        kinds = ("task", (*KINDS.values(),), "task of arithmos.tasks"), ("model", Model, "Model")
+        kinds = ("task", (*KINDS.values(),), "a task of arithmos.tasks"), ("model", Model, "a Model")
         known = tuple(optimizers.OPTIMIZERS.values())
-        for name, kind, wanted in (*kinds, ("optimizer", known, "optimizer of arithmos.spec")):
+        for name, kind, wanted in (*kinds, ("optimizer", known, "an optimizer of arithmos.spec")):
             if not isinstance(getattr(self, name), kind):
-                raise ValueError(f"{name} must be a {wanted}, got {_checks.shown(getattr(self, name))}")
+                raise ValueError(f"{name} must be {wanted}, got {_checks.shown(getattr(self, name))}")
         for name, least in COUNTS.items():
             object.__setattr__(self, name, _checks.whole(name, getattr(self, name), least))
         for layer, i, o in zip(self.model.layers, self.sizes[:-1], self.sizes[1:], strict=True):
             if layer.options and isinstance(layer.unit, str) and layer.unit in CELLS:
                 try_options(layer.unit, layer.options, i, o)
-        self._check_rates()
+        self._check_optimizer()
         if self.task.sequential:
             self._check_cell()
         elif self.model.inputs.strength:
@@ -86,10 +89,15 @@ class Spec:
             object.__setattr__(self, "model", dataclasses.replace(self.model, inputs=InputRegularizer()))
         memory.check(self)
 
-    def _check_rates(self) -> None:
-        rates, layers = self.optimizer.layer_rates, self.model.layers
-        if rates and len(rates) != len(layers):
-            raise ValueError(f"layer_rates must be one per layer, {len(layers)} of them, got {len(rates)}")
+    def _check_optimizer(self) -> None:
+        layers = self.model.layers
+        if not isinstance(self.optimizer, LM):
+            rates = self.optimizer.layer_rates
+            if rates and len(rates) != len(layers):
+                raise ValueError(f"layer_rates must be one per layer, {len(layers)} of them, got {len(rates)}")
+        elif (units := tuple(layer.name for layer in layers)) not in SECOND_ORDER or self.task.output_size != 1:
+            known = ", ".join(">".join(one) for one in SECOND_ORDER)
+            raise ValueError(f"networks that lm trains must be one of {known} with one output, got {'>'.join(units)}")
 
     def _check_cell(self) -> None:
         if added := self.beyond_adam:
@@ -148,6 +156,13 @@ class Spec:
         """The optimizer, if it is Adam."""
         if not isinstance(self.optimizer, Adam):
             raise TypeError(f"the optimizer must be Adam, got {self.optimizer.name}")
+        return self.optimizer
+
+    @property
+    def first_order(self) -> Adam | RMSprop:
+        """The optimizer, if it is a first-order one."""
+        if isinstance(self.optimizer, LM):
+            raise TypeError(f"the optimizer must be a first-order one, got {self.optimizer.name}")
         return self.optimizer
 
     @property

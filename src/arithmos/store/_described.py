@@ -74,6 +74,6 @@ def _network(plain: Columns) -> Columns:
         "options": json.dumps([dict(layer["options"].items()) for layer in layers], sort_keys=True),
         "task": plain["task"]["kind"],
         **{name: plain[name] for name in ("hidden_size", "iterations", "batch_size", "evaluate_every")},
-        "learning_rate": plain["optimizer"]["lr"],
+        **({"learning_rate": plain["optimizer"]["lr"]} if "lr" in plain["optimizer"] else {}),
         **{f"sparsity_{name}": schedule[name] for name in ("strength", "start", "end")},
     }

@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 from ..._platform import cores
 from ...nn._parts import Parts
-from ...spec import Penalty, Spec
+from ...spec import LM, Penalty, Spec
 from ...spec.optimizers import Optimizer
 from ..contract import NO_CONTROL, Control, Failed, Job, Run
 from ..probe import unfit
@@ -54,6 +54,8 @@ class CpuEngine:
 
     def refuses(self, spec: Spec) -> str | None:
         """Return why the network cannot be run (unknown parts, a failed trial, images), or None if it can."""
+        if isinstance(spec.optimizer, LM):
+            return "it trains with first-order optimizers"
         if spec.optimizer.reinitialize:
             return "it does not start stagnating runs again"
         return unfit(spec)

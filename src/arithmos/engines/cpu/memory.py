@@ -71,7 +71,7 @@ def make_scratch(program: LoopProgram, task: Observations, p: Floats) -> Arrays:
 
 def make_setting(spec: Spec, seed: int, thresholds: Sequence[float], kept: NDArray[np.int64]) -> tuple[Setting, Arrays]:
     """Return the numbers and arrays that stay the same for a run."""
-    task, optimizer, schedule = spec.observations, spec.optimizer, spec.model.schedule
+    task, optimizer, schedule = spec.observations, spec.first_order, spec.model.schedule
     adam = optimizer if isinstance(optimizer, Adam) else Adam(optimizer.lr, optimizer.alpha, eps=optimizer.eps)
     scale = loss_scale(spec, (seed,))
     draws = task.draws(seed)

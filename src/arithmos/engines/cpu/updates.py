@@ -98,7 +98,7 @@ def update_lines(spec: Spec, parameters: Mapping[str, int]) -> list[str]:
         spec: the spec.
         parameters: names of the parameters in the kernel, `p_layer0_…`, with their sizes.
     """
-    own = spec.optimizer
+    own = spec.first_order
     lines = [line for penalty in spec.model.penalties for line in _penalty(penalty, parameters)]
     if own.clip_value:
         lines.append(f"clip_entries(g, {own.clip_value!r})")
@@ -117,7 +117,7 @@ def _penalty(penalty: Penalty, parameters: Mapping[str, int]) -> list[str]:
 
 def _rated(spec: Spec, parameters: Mapping[str, int]) -> list[tuple[str, str]]:
     """Return factors of the learning rate, and slices of the flat arrays that they are for; empty factors for 1."""
-    rates = spec.optimizer.layer_rates
+    rates = spec.first_order.layer_rates
     if not rates:
         return [("", "")]
     slices, position = [], 0

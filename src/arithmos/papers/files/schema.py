@@ -18,7 +18,7 @@ from ..._keys import (
     Key,
     fields,
 )
-from ...spec import OPTIMIZERS, Adam, InputRegularizer, Penalty, RMSprop, Spec
+from ...spec import LM, OPTIMIZERS, Adam, InputRegularizer, Penalty, RMSprop, Spec
 from ...spec.optimizers import PENALTIES
 from ...tasks import KINDS
 from ..experiment import LENGTH
@@ -69,6 +69,13 @@ _TABLES: dict[str, tuple[Key, ...]] = {
         ("alpha", NUMBER, "Decay rate of the mean square."),
         ("eps", NUMBER, "Term added to the denominator."),
         *_FIRST_ORDER,
+    ),
+    "lm": fields(
+        LM,
+        ("damping", NUMBER, "Initial damping."),
+        ("factors", WHOLE, "Most factors of a product, or terms of a quotient, that are tried."),
+        ("fresh", FLAG, "Whether every iteration has a new batch; otherwise all have the first one."),
+        ("single", FLAG, "Whether observations are rounded to float32."),
     ),
     "model": (
         Key("name", TEXT, "Name of a published model, or of your own; by default, the layers joined by >."),

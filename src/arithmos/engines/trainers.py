@@ -1,0 +1,70 @@
+"""Trainers of the torch engine: what makes one iteration of a stack of runs, by the optimizer of their spec."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from ..spec import LM, Spec
+from .contract import STACK, Floats, State
+from .networks import Networks
+from .second_order import Search, SecondOrderTrainer
+from .states import NOTHING
+from .updates import FirstOrderTrainer, Restarts
+
+JACOBIAN = {"cpu": 2**22, "cuda": 2**28}
+"""Numbers in the Jacobians of a stack: those that stay near the core, or use a GPU well."""
+
+
+class Trainer(Protocol):
+    """Training of a stack of runs."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Type of the batches."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether no further iteration changes a weight."""
+
+    def batch(self, step: int) -> int:
+        """Return the step whose batch an iteration has."""
+
+    def observe(self, step: int, validation: Floats) -> None:
+        """Take note of the validation errors of a record."""
+
+    def advance(self, step: int, x: Tensor, t: Tensor, validation: Floats) -> None:
+        """Run one iteration on a batch, given the validation errors of the last record."""
+
+    def moments(self, name: str) -> list[Tensor]:
+        """Return an array of a suspended run by name, for every parameter."""
+
+    def state(self, run: int) -> State:
+        """Return what one run has to remember besides."""
+
+    def resume(self, step: int, moments: Mapping[str, Sequence[Tensor]], states: Sequence[State]) -> None:
+        """Resume suspended runs, given what `moments` and `state` returned."""
+
+
+def make_trainer(spec: Spec, seeds: tuple[int, ...], networks: Networks) -> Trainer:
+    """Return the trainer of a stack."""
+    if isinstance(spec.optimizer, LM):
+        return SecondOrderTrainer(spec, seeds, networks)
+    return FirstOrderTrainer(spec, seeds, networks)
+
+
+def blank_state(spec: Spec) -> State:
+    """Return a state as that of `Trainer.state`, for its names, types and shapes."""
+    if isinstance(spec.optimizer, LM):
+        return Search(spec, (0,), torch.device("cpu")).state(0)
+    return Restarts(spec, (0,)).state(0) if spec.optimizer.reinitialize else NOTHING
+
+
+def stack_size(spec: Spec, device: torch.device) -> int:
+    """Return the most runs of a spec that train side by side."""
+    if not isinstance(spec.optimizer, LM):
+        return STACK
+    factors = min(spec.optimizer.factors, spec.hidden_size, 2)  # more are rarely needed
+    jacobian = spec.batch_size * spec.task.input_size * factors
+    return max(1, min(STACK, JACOBIAN[device.type] // jacobian))

@@ -1,0 +1,116 @@
+"""The second-order recipe: its problem, what it finds, and runs that were cut."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from tests.engines.test_updates import brisk, resumed  # noqa: F401
+from torch.func import jacrev, vmap
+
+from arithmos.engines import ENGINES
+from arithmos.engines.contract import Job
+from arithmos.engines.powers import Attempt, PowerProblem, rounded
+from arithmos.engines.torch import TorchEngine
+from arithmos.judging.exact import judged_runs
+from arithmos.spec import LM, MODELS, Layer, Model, Spec
+from arithmos.tasks import Arithmetic
+
+POWERS = Model("NAU>RealNPU", (Layer("NAU"), Layer("RealNPU")))
+TASK = Arithmetic(operation="mul", input_size=20)
+
+
+def spec_of(task=TASK, model=MODELS["NMU"], **options):
+    defaults = {"iterations": 120, "evaluate_every": 1, "batch_size": 200, "optimizer": LM()}
+    return Spec(task=task, model=model, **defaults | options)
+
+
+def judged(spec, seeds=(0, 1, 2)):
+    return judged_runs([*TorchEngine().run([Job(spec, seeds)])])
+
+
+@pytest.mark.parametrize("attempt", [Attempt((1.0,)), Attempt((1.0, 1.0, 1.0)), Attempt((0.5, -1.0), free=True)])
+def test_derivatives_of_the_problem(attempt):
+    torch.manual_seed(3)
+    x, t = torch.rand(2, 7, 3, dtype=torch.float64) + 1, torch.rand(2, 7, dtype=torch.float64)
+    point = torch.rand(2, attempt.factors * (3 + attempt.free), dtype=torch.float64)
+    problem = PowerProblem(x, t, attempt)
+    residual, jacobian = problem.linearize(point)
+    torch.testing.assert_close(residual, problem.residuals(point))
+
+    def alone(point, x, t):
+        return PowerProblem(x[None], t[None], attempt).residuals(point[None])[0]
+
+    torch.testing.assert_close(jacobian, vmap(jacrev(alone))(point, x, t))
+
+
+def test_rounding_does_not_depend_on_the_scale_of_factors():
+    point = torch.tensor([[0.1, 3.1, 2.9, -0.24, 0.26, 0.01]], dtype=torch.float64)
+    assert rounded(point, Attempt((1.0, 1.0)), 3).tolist() == [[0, 1, 1, -1, 1, 0]]
+
+
+CASES = {
+    "sum": ("add", Model("NAU>NAU", (Layer("NAU"), Layer("NAU"))), {}),
+    "difference": ("sub", MODELS["NAU"], {}),
+    "product": ("mul", MODELS["NMU"], {}),
+    "product, more hidden units": ("mul", MODELS["NMU"], {"hidden_size": 7}),
+    "square": ("squared", MODELS["NMU"], {}),
+    "quotient": ("div", POWERS, {"hidden_size": 3}),
+    "root": ("root", POWERS, {}),
+    "square by a power": ("squared", POWERS, {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_formulas_are_found_exactly(case):
+    operation, model, options = CASES[case]
+    task = Arithmetic(operation=operation, input_size=20)
+    for run in judged(spec_of(task, model, **options)):
+        assert min(run.solved_at.values()) > 0
+        assert run.records == 121
+        assert run.exact in ((None,) if model is POWERS else (True,))
+        assert np.isin(run.best_weights, [-1, 0, 0.5, 1, 2]).all()
+
+
+@pytest.mark.parametrize("interpolation", [(-2.0, 2.0), (-2.0, -1.0), (1.1, 1.2), (10.0, 20.0)])
+def test_products_are_found_on_every_range(interpolation):
+    task = dataclasses.replace(TASK, interpolation=(interpolation,), extrapolation=((2.0, 6.0),))
+    for run in judged(spec_of(task)):
+        assert run.exact
+
+
+def test_few_rows_in_float32_are_enough():
+    for run in judged(spec_of(batch_size=60, optimizer=LM(fresh=False, single=True))):
+        assert run.exact
+
+
+def test_what_the_network_cannot_be_is_not_found():
+    task = Arithmetic(operation="div", input_size=20)
+    [run] = judged(spec_of(task, iterations=60), (0,))
+    assert not run.exact
+    assert set(run.solved_at.values()) == {-1}
+    assert not run.ended_early
+
+
+def test_a_stack_is_its_runs_one_by_one():
+    spec = spec_of(iterations=30)
+    together = {run.seed: run for run in TorchEngine().run([Job(spec, (0, 1, 2))])}
+    for seed, run in together.items():
+        [alone] = TorchEngine().run([Job(spec, (seed,))])
+        assert alone.solved_at == run.solved_at
+        assert (alone.end_weights == run.end_weights).all()
+
+
+@pytest.mark.usefixtures("brisk")
+def test_a_run_that_was_cut_ends_the_same():
+    spec = spec_of(Arithmetic(operation="div", input_size=20), POWERS)
+    [whole] = TorchEngine().run([Job(spec, (0,))])
+    assert min(whole.solved_at.values()) > 14
+    [again] = resumed(spec, after=14)
+    assert again.solved_at == whole.solved_at
+    assert (again.curve.validation == whole.curve.validation).all()
+
+
+def test_other_engines_refuse_in_a_line():
+    assert ENGINES["cpu"]().refuses(spec_of()) == "it trains with first-order optimizers"
+    assert spec_of().beyond_adam == ("lm",)
