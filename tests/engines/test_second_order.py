@@ -10,7 +10,7 @@ from torch.func import jacrev, vmap
 
 from arithmos.engines import ENGINES
 from arithmos.engines.contract import Job
-from arithmos.engines.powers import Attempt, PowerProblem, rounded
+from arithmos.engines.powers import PowerForm, PowerProblem, rounded
 from arithmos.engines.torch import TorchEngine
 from arithmos.judging.exact import judged_runs
 from arithmos.spec import LM, MODELS, Layer, Model, Spec
@@ -29,7 +29,7 @@ def judged(spec, seeds=(0, 1, 2)):
     return judged_runs([*TorchEngine().run([Job(spec, seeds)])])
 
 
-@pytest.mark.parametrize("attempt", [Attempt((1.0,)), Attempt((1.0, 1.0, 1.0)), Attempt((0.5, -1.0), free=True)])
+@pytest.mark.parametrize("attempt", [PowerForm((1.0,)), PowerForm((1.0, 1.0, 1.0)), PowerForm((0.5, -1.0), free=True)])
 def test_derivatives_of_the_problem(attempt):
     torch.manual_seed(3)
     x, t = torch.rand(2, 7, 3, dtype=torch.float64) + 1, torch.rand(2, 7, dtype=torch.float64)
@@ -46,7 +46,7 @@ def test_derivatives_of_the_problem(attempt):
 
 def test_rounding_does_not_depend_on_the_scale_of_factors():
     point = torch.tensor([[0.1, 3.1, 2.9, -0.24, 0.26, 0.01]], dtype=torch.float64)
-    assert rounded(point, Attempt((1.0, 1.0)), 3).tolist() == [[0, 1, 1, -1, 1, 0]]
+    assert rounded(point, PowerForm((1.0, 1.0)), 3).tolist() == [[0, 1, 1, -1, 1, 0]]
 
 
 CASES = {

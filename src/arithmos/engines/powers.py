@@ -22,7 +22,7 @@ STEP = 0.5
 
 
 @dataclass(frozen=True)
-class Attempt:
+class PowerForm:
     """Form that the recipe tries to fit.
 
     Args:
@@ -48,7 +48,7 @@ class Attempt:
 
 
 @lru_cache(maxsize=16)
-def attempts(units: tuple[str, ...], hidden: int, factors: int) -> tuple[Attempt, ...]:
+def attempts(units: tuple[str, ...], hidden: int, factors: int) -> tuple[PowerForm, ...]:
     """Return the attempts of a network, which are repeated with other initial weights until one succeeds.
 
     Args:
@@ -61,14 +61,14 @@ def attempts(units: tuple[str, ...], hidden: int, factors: int) -> tuple[Attempt
         [1, 2, 2, 3]
     """
     if units[-1] == "NAU":
-        return (Attempt((1.0,), rows=hidden if len(units) > 1 else 1),)
+        return (PowerForm((1.0,), rows=hidden if len(units) > 1 else 1),)
     factors = min(factors, hidden)
-    one, *products = [Attempt((1.0,) * k) for k in range(1, max(factors, 2) + 1)]
+    one, *products = [PowerForm((1.0,) * k) for k in range(1, max(factors, 2) + 1)]
     if units[-1] == "NMU":
         wanted = [one, products[0], *products]
     else:
-        powers = [Attempt(signs, free=True) for signs in ((1.0,), (-1.0,), (1.0, -1.0))]
-        wanted = [one, *powers, products[0], Attempt((1.0, 1.0), free=True), *products[1:]]
+        powers = [PowerForm(signs, free=True) for signs in ((1.0,), (-1.0,), (1.0, -1.0))]
+        wanted = [one, *powers, products[0], PowerForm((1.0, 1.0), free=True), *products[1:]]
     return tuple(attempt for attempt in wanted if attempt.factors <= factors)
 
 
@@ -82,7 +82,7 @@ class PowerProblem:
             is that of the mean target.
     """
 
-    def __init__(self, x: Tensor, t: Tensor, attempt: Attempt) -> None:
+    def __init__(self, x: Tensor, t: Tensor, attempt: PowerForm) -> None:
         self.x, self.t, self.attempt = x, t, attempt
         self.scale = t.std(1, keepdim=True).clamp_min(torch.finfo(t.dtype).tiny)
         self.sign = torch.where(t.mean(1, keepdim=True) < 0, -1.0, 1.0)
@@ -112,7 +112,7 @@ class PowerProblem:
         return (y - self.t) / self.scale, jacobian
 
 
-def start(x: Tensor, t: Tensor, attempt: Attempt, noise: Tensor) -> Tensor:
+def start(x: Tensor, t: Tensor, attempt: PowerForm, noise: Tensor) -> Tensor:
     """Return initial points of an attempt.
 
     Factors with exponents of 1 start around the linear regression on the target, whose slope each of them shares.
@@ -143,7 +143,7 @@ def start(x: Tensor, t: Tensor, attempt: Attempt, noise: Tensor) -> Tensor:
     return flat
 
 
-def gauged(point: Tensor, attempt: Attempt, size: int) -> tuple[Tensor, Tensor, Tensor]:
+def gauged(point: Tensor, attempt: PowerForm, size: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return weights [s, k, i] whose largest magnitude is 1 in each factor, exponents [s, k], and the scale [s].
 
     Signs are such that the largest weight of a factor is positive if its exponent is 1 and fixed.
@@ -160,7 +160,7 @@ def gauged(point: Tensor, attempt: Attempt, size: int) -> tuple[Tensor, Tensor, 
     return weights / largest, exponents, (largest.squeeze(2) ** exponents).prod(1)
 
 
-def rounded(point: Tensor, attempt: Attempt, size: int) -> Tensor:
+def rounded(point: Tensor, attempt: PowerForm, size: int) -> Tensor:
     """Return points with weights of -1, 0 and 1, or whole numbers for a sum over rows.
 
     The sign of a negative scale goes into the first factor.

@@ -17,7 +17,7 @@ from ..optim.damped import Iterate, iterate
 from ..spec import LM, Spec
 from .contract import Floats, State
 from .networks import Networks
-from .powers import Attempt, PowerProblem, attempts, gauged, rounded, start
+from .powers import PowerForm, PowerProblem, attempts, gauged, rounded, start
 
 SMALLEST = 1e-26
 """Loss, as a share of the target's variance, that float64 does not resolve."""
@@ -70,10 +70,10 @@ class Search:
             here = (self.attempt[runs] == number).nonzero().squeeze(1)
             self._iterate(step, runs[here], x[here], t[here], over[here], self._tried(number))
 
-    def _tried(self, number: int) -> Attempt:
+    def _tried(self, number: int) -> PowerForm:
         return self.attempts[number % len(self.attempts)]
 
-    def _iterate(self, step: int, runs: Tensor, x: Tensor, t: Tensor, new: Tensor, attempt: Attempt) -> None:
+    def _iterate(self, step: int, runs: Tensor, x: Tensor, t: Tensor, new: Tensor, attempt: PowerForm) -> None:
         """Perform one iteration of runs in the same attempt, some of which have just begun it."""
         length = attempt.factors * (self.size + int(attempt.free))
         if new.any():
@@ -108,7 +108,7 @@ class Search:
         fits: Tensor = exact | (stalled & (residuals.square().sum(1) <= limit_of_noise))
         return fits
 
-    def _noise(self, runs: Tensor, attempt: Attempt) -> Tensor:
+    def _noise(self, runs: Tensor, attempt: PowerForm) -> Tensor:
         words = [
             philox.words(
                 (self.seeds[run], philox.RUN), philox.RESTART, int(self.attempt[run]), attempt.factors, self.size

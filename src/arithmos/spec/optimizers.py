@@ -37,7 +37,7 @@ def _share(name: str, value: float) -> float:
     return value
 
 
-class Settings:
+class OptimizerSettings:
     """Plain values of an optimizer, which is a dataclass."""
 
     name: ClassVar[str]
@@ -49,7 +49,7 @@ class Settings:
 
     @property
     def added(self) -> dict[str, Any]:
-        """Settings beside those that are always written that differ from their defaults, by name."""
+        """OptimizerSettings beside those that are always written that differ from their defaults, by name."""
         fields = [field for field in dataclasses.fields(cast(Any, self)) if field.name not in self.always]
         return {field.name: value for field in fields if (value := getattr(self, field.name)) != field.default}
 
@@ -61,8 +61,8 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FirstOrder(Settings):
-    """Settings that all first-order optimizers share.
+class FirstOrder(OptimizerSettings):
+    """OptimizerSettings that all first-order optimizers share.
 
     Args:
         layer_rates: factor of the learning rate for each layer; empty for 1 everywhere.
@@ -91,7 +91,7 @@ class FirstOrder(Settings):
 
 @dataclass(frozen=True)
 class Adam(FirstOrder):
-    """Settings of Adam; the defaults are torch's.
+    """OptimizerSettings of Adam; the defaults are torch's.
 
     Example:
         >>> Adam(lr=0.01, layer_rates=(1, 0.1)).plain()
@@ -124,7 +124,7 @@ ADAM = Adam()
 
 @dataclass(frozen=True)
 class RMSprop(FirstOrder):
-    """Settings of RMSprop without momentum; the defaults are torch's.
+    """OptimizerSettings of RMSprop without momentum; the defaults are torch's.
 
     Example:
         >>> RMSprop(lr=5e-3, alpha=0.9).plain()
@@ -146,8 +146,8 @@ class RMSprop(FirstOrder):
 
 
 @dataclass(frozen=True)
-class LM(Settings):
-    """Settings of the second-order recipe: Levenberg-Marquardt on networks that grow factor by factor.
+class LM(OptimizerSettings):
+    """OptimizerSettings of the second-order recipe: Levenberg-Marquardt on networks that grow factor by factor.
 
     One iteration solves for the step of all weights together. The recipe fits one factor, then more, with exponents
     where the last layer has them; after every iteration it rounds the weights, and a run is done when the rounded
