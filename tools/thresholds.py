@@ -19,7 +19,7 @@ def written(data: dict[str, dict[str, Any]]) -> str:
 
 
 specs = [spec for experiment in EXPERIMENTS.values() for spec in experiment.specs]
-tasks = dict.fromkeys(spec.task for spec in specs if isinstance(spec.task, Arithmetic))
+tasks = dict.fromkeys(spec.task for spec in specs if isinstance(spec.task, Arithmetic) and spec.task.rule == "network")
 simulated: dict[str, list[float]] = {}
 for task in tasks:
     for longer in known()["longer"].values():

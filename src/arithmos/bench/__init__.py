@@ -16,6 +16,8 @@ with needs("bench"):
     from ._plan import plan as plan
     from ._plan import select as select
     from ._plan import unequal as unequal
+    from ._rank import Ranked as Ranked
+    from ._rank import rank as rank
     from ._run import Missed as Missed
     from ._run import Outcome as Outcome
     from ._run import Progress as Progress

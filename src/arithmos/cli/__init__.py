@@ -10,6 +10,7 @@ from .catalogue import list_, models, show
 from .data import data
 from .networks import export, fit
 from .program import Program
+from .rank import rank
 from .results import claims, figure, judges, report, table, verdict
 from .run import run
 from .store import store
@@ -28,5 +29,5 @@ def main() -> None:
     """
 
 
-for verb in (list_, run, table, figure, verdict, claims, judges, report, fit, models, show, export, data, store):
+for verb in (list_, run, table, figure, verdict, claims, judges, report, rank, fit, models, show, export, data, store):
     main.add_command(verb)

@@ -104,16 +104,16 @@ def median(cell: Judged, printed: Printed, iterations: int, off: Callable[[float
 
 def solved_at_mean(cell: Judged, printed: Printed, published: Published, iterations: int) -> Compared:
     """Compare means of solved-at steps."""
-    return _mean(cell.solved_at, printed, "solved_at_mean", float(iterations), cell.solved_at_mean)
+    return mean(cell.solved_at, printed, "solved_at_mean", float(iterations), cell.solved_at_mean)
 
 
 def sparsity_mean(cell: Judged, printed: Printed, published: Published, iterations: int) -> Compared:
     """Compare means of sparsity errors."""
-    return _mean(cell.sparsity, printed, "sparsity_mean", 0.5, cell.sparsity_mean)
+    return mean(cell.sparsity, printed, "sparsity_mean", 0.5, cell.sparsity_mean)
 
 
-def _mean(x: Floats, printed: Printed, measure: str, most: float, ours: Interval) -> Compared:
-    """Compare sample means; unseen values are at most `most`."""
+def mean(x: Floats, printed: Printed, measure: str, most: float, ours: Interval, off: float = 0.0) -> Compared:
+    """Compare sample means; unseen values are at most `most`, and the printed number may be off by `off`."""
     k = printed["k"]
     if not testable(x, k):
         return Compared(ours, note=too_few(x, k))
@@ -123,8 +123,8 @@ def _mean(x: Floats, printed: Printed, measure: str, most: float, ours: Interval
         means: Floats = statistics.unseen(x, k, 0.0, max(most, float(x.max()))).mean(axis=1)
         return means
 
-    p = statistics.prediction_p(predicted(1.0), printed[measure], 0.0)
-    return Compared(ours, p, power=power_of([predicted], off=lambda times: 0.0))
+    p = statistics.prediction_p(predicted(1.0), printed[measure], off)
+    return Compared(ours, p, power=power_of([predicted], off=lambda times: off))
 
 
 def power_of(readings: Sequence[Callable[[float], Floats]], off: Callable[[float], float]) -> Power:

@@ -149,7 +149,7 @@ def test_runs_of_another_length_have_nothing_published(store):
 def test_every_published_value_finds_its_spec(store, experiment):
     frame = summarize(store, experiment)
     assert len(frame) == len([*experiment.places()])
-    assert frame["published_n"].notna().all()
+    assert frame["published_n"].notna().sum() == len(experiment.published.cells)
     assert not experiment.axis or frame[experiment.axis].nunique() > 3
     assert not frame.duplicated(["spec_id", *([experiment.axis] if experiment.axis else [])]).any()
 

@@ -1,0 +1,127 @@
+"""The ranking of all units: a matrix of success rates, by operation or by range."""
+
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from functools import lru_cache
+from importlib import resources
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from ... import statistics
+from ...judging.runs import of_one_engine, solved
+from ...papers import Experiment
+from ...statistics.formatting import percent
+from ...store import Store
+from ...tasks import symbol
+from .grid import Cell, Format, Grid, to_json
+
+Rule = Literal["epsilon", "absolute", "last"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+"""Best record by the error of an almost right module, best record by 10⁻⁵, last record by the first of these."""
+
+KEYS = ["operation", "inputs", "model", "label", "at"]
+COLUMNS = [*KEYS, "engine", "runs", *RULES]
+MEASURED = ["thresholds", "best_test", "end_test"]
+SHIPPED = "ranking.csv"
+NOTES: dict[Rule, str] = {
+    "epsilon": "Solved: the test error of the best record is below that of a module with an error of 10⁻⁵ in every "
+    "weight.",
+    "absolute": "Solved: the test error of the best record is below 10⁻⁵.",
+    "last": "Solved: the test error of the last record is below that of a module with an error of 10⁻⁵ in every "
+    "weight.",
+}
+
+
+def ranking(store: Store, experiments: Iterable[Experiment]) -> pd.DataFrame:
+    """Return the solved runs of each cell of the ranking: `COLUMNS`, one row per operation, inputs, model and range.
+
+    Args:
+        store: the store of the runs.
+        experiments: experiments of the paper `ranking`, or some of the user's made of them.
+    """
+    stored = store.snapshot(MEASURED)
+    rows = []
+    for experiment in experiments:
+        found = stored.load(specs=[spec.id for spec in experiment.specs], columns=MEASURED)
+        runs = of_one_engine(found, experiment.seeds)
+        for spec, at in experiment.places():
+            own = runs[runs["spec_id"] == spec.id]
+            if own.empty:
+                continue
+            limits = {name: own[f"threshold_{name}"].to_numpy(np.float64) for name in spec.task.criteria}
+            best, end = (own[name].to_numpy(np.float64) for name in ("best_test", "end_test"))
+            counts = [solved(best, limits["epsilon"]), solved(best, limits["absolute"]), solved(end, limits["epsilon"])]
+            names = [spec.task.operation, spec.task.input_size, spec.model.name, spec.model.label, at]
+            rows.append([*names, own["engine"].iloc[0], len(own), *(int(one.sum()) for one in counts)])
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+@lru_cache(maxsize=1)
+def shipped() -> pd.DataFrame:
+    """Return the ranking by the runs of this project, which comes with the package."""
+    with resources.files(__package__).joinpath(SHIPPED).open(encoding="utf-8") as file:
+        return pd.read_csv(file)[COLUMNS]
+
+
+def joined(own: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of both, those of the first where both have one."""
+    frames = [frame for frame in (own, other) if not frame.empty]
+    both = pd.concat(frames) if frames else own
+    return both.drop_duplicates(KEYS).reset_index(drop=True)
+
+
+def render_ranking(
+    frame: pd.DataFrame, format: Format = "text", *, rule: Rule = "epsilon", width: int | None = None
+) -> str:
+    """Render a ranking as text, Markdown, LaTeX, HTML or JSON.
+
+    Args:
+        frame: result of `ranking`.
+        format: "text", "markdown", "latex", "html" or "json".
+        rule: which runs are solved.
+        width: columns of the terminal that text must fit; any width by default.
+    """
+    return to_json(frame) if format == "json" else ranking_grid(frame, rule).write(format, width)
+
+
+def ranking_grid(frame: pd.DataFrame, rule: Rule = "epsilon") -> Grid:
+    """Return the ranking as a table: operations in columns, or the ranges of the only one; the best units first."""
+    problems = frame[["operation", "inputs"]].drop_duplicates()
+    one = len(problems) == 1
+    columns = [*dict.fromkeys(frame["at"] if one else zip(frame["operation"], frame["inputs"], strict=True))]
+    keys = frame["at"] if one else pd.Series(list(zip(frame["operation"], frame["inputs"], strict=True)), frame.index)
+    cells = {
+        (str(label), column): (int(part["runs"].sum()), int(part[rule].sum()))
+        for (label, column), part in frame.groupby([frame["label"], keys], sort=False)
+    }
+    labels = sorted(dict.fromkeys(frame["label"]), key=lambda label: -_score(cells, label))
+    best = {column: max(k / n for (_, at), (n, k) in cells.items() if at == column) for column in columns}
+    rows = [[Cell(label), *(_cell(cells.get((label, at)), best[at]) for at in columns)] for label in labels]
+    several = frame["inputs"].nunique() > 1
+    names = columns if one else [f"{symbol(op)}, {n} inputs" if several else symbol(op) for op, n in columns]
+    title = "Share of solved runs over nine ranges"
+    if one:
+        title = f"Share of solved runs on {symbol(frame['operation'].iloc[0])}, {frame['inputs'].iloc[0]} inputs"
+    notes = [NOTES[rule] + " With 95 % intervals. A dash: not run, or the unit cannot compute it."] if rows else []
+    return Grid(title, ["Unit", *map(str, names)], [rows], notes or ["There are no runs to rank."])
+
+
+def _score(cells: Mapping[tuple[str, Hashable], tuple[int, int]], label: str) -> float:
+    """Return the mean success rate of a unit over its columns."""
+    own = [k / n for (name, _), (n, k) in cells.items() if name == label]
+    return float(np.mean(own))
+
+
+def _cell(counts: tuple[int, int] | None, best: float) -> Cell:
+    if counts is None:
+        return Cell("—")
+    n, k = counts
+    rate = statistics.wilson(k, n)
+    plus, minus = (percent(abs(bound - rate.estimate)) for bound in (rate.high, rate.low))
+    return Cell(percent(rate.estimate), plus, minus, best=k / n == best and k > 0, maths=True)
+
+
+def of_models(frame: pd.DataFrame, models: Collection[str] | None) -> pd.DataFrame:
+    """Return the cells of some models, by name; all by default."""
+    return frame if models is None else frame[frame["model"].isin(models)].reset_index(drop=True)

@@ -1,0 +1,143 @@
+"""The ranking: counts of solved runs by each rule, and the matrix that shows them."""
+
+import dataclasses
+import json
+
+import pytest
+from click.testing import CliRunner
+from tests.factories import make_run
+
+from arithmos import bench
+from arithmos.cli import main
+from arithmos.papers import PAPERS
+from arithmos.papers.ranking import CONTENDERS, entry
+from arithmos.report.tables.grid import FORMATS
+from arithmos.report.tables.ranking import COLUMNS, RULES, joined, ranking, ranking_grid, render_ranking, shipped
+from arithmos.store import Store
+
+PAPER = PAPERS["ranking"]
+MUL = next(part for part in PAPER.experiments if part.name == "mul")
+UNIT = """from arithmos.nn import NMU
+
+
+class Mine(NMU):
+    pass
+"""
+
+
+def run(spec, seed, best, end):
+    limits = spec.task.thresholds()
+    measured = {"best_test": best, "end_test": end, "solved_at": dict.fromkeys(limits, -1)}
+    return make_run(spec, seed, "cpu", thresholds=limits, **measured)
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Four runs of the NMU in one range: below both thresholds, below one, below none, and good only at the end."""
+    spec = next(spec for spec, at in MUL.places() if (spec.model.name, at) == ("NMU", "U[1,2]"))
+    errors = [(1e-9, 1.0), (1e-6, 1.0), (1.0, 1.0), (1e-6, 1e-9)]
+    store = Store(tmp_path / "runs")
+    store.append([run(spec, seed, *pair) for seed, pair in enumerate(errors)])
+    return store
+
+
+def test_counts_by_each_rule(store):
+    frame = ranking(store, [MUL])
+    assert list(frame) == COLUMNS
+    [row] = frame.to_dict("records")
+    assert (row["operation"], row["inputs"], row["model"], row["at"]) == ("mul", 2, "NMU", "U[1,2]")
+    assert [row["runs"], *(row[rule] for rule in RULES)] == [4, 1, 3, 1]
+
+
+def test_own_cells_take_the_place_of_shipped_ones(store):
+    own = ranking(store, [MUL])
+    other = own.assign(runs=25, epsilon=25)
+    assert joined(own, other).equals(own)
+    both = joined(own, other.assign(at="U[10,20]"))
+    assert both["runs"].tolist() == [4, 25]
+
+
+@pytest.mark.parametrize("format", [*FORMATS, "json"])
+def test_formats(store, format):
+    text = render_ranking(ranking(store, [MUL]), format)
+    assert "NMU" in text
+    if format == "json":
+        assert json.loads(text)[0]["absolute"] == 3
+
+
+def test_the_matrix_has_operations_or_the_ranges_of_one(store):
+    frame = ranking(store, [MUL])
+    grid = ranking_grid(frame, "absolute")
+    assert list(grid.header) == ["Unit", "U[1,2]"]
+    assert grid.groups[0][0][1].value == "75%"
+    more = joined(frame, frame.assign(operation="add", model="NAU", label="NAU", epsilon=4))
+    grid = ranking_grid(more)
+    assert list(grid.header) == ["Unit", "×", "+"]
+    assert [row[0].value for row in grid.groups[0]] == ["NAU", "NMU"]  # the better one first
+    assert grid.groups[0][0][1].value == "—"
+    assert grid.groups[0][0][2].best
+    assert "There are no runs to rank." in render_ranking(frame[:0])
+
+
+def test_what_comes_with_the_package_belongs_to_the_ranking():
+    frame = shipped()
+    cells = {
+        (spec.task.operation, spec.task.input_size, spec.model.name, spec.model.label, at)
+        for part in PAPER.experiments
+        for spec, at in part.places()
+    }
+    keys = ["operation", "inputs", "model", "label", "at"]
+    assert set(frame[keys].itertuples(index=False, name=None)) <= cells
+    assert not frame.duplicated(keys).any()
+    assert (frame[[*RULES]].max(axis=1) <= frame["runs"]).all()
+
+
+def test_a_unit_of_ones_own_gets_the_same_problems(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(UNIT)
+    own = entry(MUL, f"{file}:Mine", lr=1e-2, strength=1.0)
+    assert [at for _, at in own.places()] == [at for spec, at in MUL.places() if spec.model.name == "NMU"]
+    assert {(spec.optimizer.lr, spec.model.schedule.strength) for spec in own.specs} == {(1e-2, 1.0)}
+    assert {spec.iterations for spec in own.specs} == {50_000}
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Experiments of the ranking with 20 iterations."""
+    parts = tuple(
+        dataclasses.replace(part, specs=tuple(dataclasses.replace(spec, iterations=20) for spec in part.specs))
+        for part in PAPER.experiments
+    )
+    monkeypatch.setitem(PAPERS._papers, "ranking", dataclasses.replace(PAPER, experiments=parts))
+
+
+@pytest.mark.usefixtures("short")
+def test_rank_runs_what_is_asked_for_and_resumes(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(UNIT)
+    how = {"mine": [f"{file}:Mine"], "operations": ["mul"], "seeds": 1, "store": tmp_path / "runs", "engine": "torch"}
+    ranked = bench.rank(**how)
+    assert ranked.outcome.finished == 9
+    assert "Mine" in set(ranked.frame["label"])
+    assert bench.rank(**how).outcome.finished == 0
+    assert bench.rank(operations=["mul"], store=tmp_path / "runs").outcome is None
+
+
+def test_rank_on_the_command_line(tmp_path):
+    shown = CliRunner().invoke(main, ["rank", "--ops", "mul", "--store", str(tmp_path), "--rule", "absolute"])
+    assert shown.exit_code == 0, shown.output
+    assert "Share of solved runs on ×" in shown.output
+    for wrong, message in (
+        (["--ops", "pow"], "operation must be one of add, sub, mul, div, got 'pow'"),
+        (["--models", "NMUU"], "did you mean 'NMU'?"),
+        (["--inputs", "3"], "inputs must be 2 or 10, got 3"),
+        (["--rule", "best"], "best"),
+    ):
+        refused = CliRunner().invoke(main, ["rank", "--store", str(tmp_path), *wrong])
+        assert refused.exit_code == 2
+        assert message in refused.output
+
+
+def test_contenders_are_units_that_can_compute_the_operation():
+    assert {"NAU", "NACAdd"}.isdisjoint(CONTENDERS["mul"])
+    assert {"NMU", "SNMU", "MulMCFC"}.isdisjoint(CONTENDERS["div"])
