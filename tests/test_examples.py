@@ -63,6 +63,11 @@ def test_nmu_behind_mlp(capsys):
     assert wording(capsys.readouterr().out) == printed("nmu_behind_mlp.py")
 
 
+def test_second_order(capsys):
+    assert runpy.run_path(str(EXAMPLES / "second_order.py"))["main"](inputs=100) == [True, True]
+    assert wording(capsys.readouterr().out) == printed("second_order.py")
+
+
 def test_fit_csv(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fit = runpy.run_path(str(EXAMPLES / "fit_csv.py"))["main"]()
