@@ -84,7 +84,7 @@ def test_export_of_a_formula_by_one_of_two_engines():
             ["export", TEN.id, 0, "--to", "ten.c"],
             "one of those that made this run, cpu, torch, got none",
         ),
-        (["export", TEN.id, 1, "--to", "ten.txt"], "path must end in one of .safetensors, .pt2, .onnx, .py, .c"),
+        (["export", TEN.id, 1, "--to", "ten.doc"], "path must end in one of .safetensors, .pt2, .onnx, .py, .c"),
         (["export", TEN.id, 1, "--to", "ten.c", "--as", "rust"], "format be one of safetensors, pt2"),
         (["export", TEN.id, 1], "Missing option '--to'"),
         (["export", TEN.id, 1, "--to", "nowhere/ten.c"], "No such file or directory"),

@@ -170,9 +170,13 @@ def test_what_is_written_is_readable():
 def test_unknown_layers_endings_and_languages_are_refused(tmp_path):
     with pytest.raises(TypeError, match=r"layer 2 must be a unit of arithmos.nn, got Dropout"):
         save(nn.Sequential(NAU(2, 2), nn.Dropout()), tmp_path / "network.safetensors")
-    with pytest.raises(ValueError, match=r"path must end in one of \.safetensors, \.pt2, \.onnx, \.py, \.c"):
-        save(NAU(2, 2), tmp_path / "network.txt")
-    with pytest.raises(ValueError, match="language must be 'python' or 'numpy' or 'c', got 'rust'"):
+    with pytest.raises(
+        ValueError, match=r"path must end in one of \.safetensors, \.pt2, \.onnx, \.py, \.c, \.tex, \.txt"
+    ):
+        save(NAU(2, 2), tmp_path / "network.doc")
+    with pytest.raises(
+        ValueError, match="language must be 'python' or 'numpy' or 'sympy' or 'c' or 'latex', got 'rust'"
+    ):
         source(expression(NAU(2, 2)), "rust")
     with pytest.raises(ValueError, match="name must be the name of a function, got 'a b'"):
         source(expression(NAU(2, 2)), name="a b")

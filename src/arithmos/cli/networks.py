@@ -59,7 +59,7 @@ def fit(file: Path, target: Sequence[str], integers: bool, output: Path | None, 
     "--as",
     "format",
     metavar="FORMAT",
-    help="Format: safetensors, pt2, onnx, python, numpy or c [default: by the suffix of FILE].",
+    help="Format: safetensors, pt2, onnx, python, numpy, sympy, c, latex or excel [default: by the suffix of FILE].",
 )
 @click.option("--engine", type=Names(engines), help="Engine that made the run, if several did.")
 @snapped

@@ -1,5 +1,7 @@
-"""Export of networks: safetensors, `torch.export`, ONNX, and formulas as Python, NumPy and C source."""
+"""Export of networks and formulas: safetensors, `torch.export`, ONNX, source code, and spreadsheets."""
 
+from .excel import excel as excel
+from .programs import module_of as module_of
 from .programs import save_onnx as save_onnx
 from .programs import save_pt2 as save_pt2
 from .rebuild import rebuild as rebuild

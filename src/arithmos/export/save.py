@@ -1,4 +1,4 @@
-"""Save a network in any format, chosen by the file's suffix."""
+"""Save a network or a formula in any format, chosen by the file's suffix."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike
 from torch import nn
 
 from .._files import write_whole
-from ..formula import expression
+from ..formula import Expression, expression
 from ..formula.expression import SNAP
+from .excel import spreadsheet
 from .programs import save_onnx, save_pt2
 from .source import source
 from .tensors import save_safetensors
@@ -19,13 +20,16 @@ FORMATS = {
     "onnx": ".onnx",
     "python": ".py",
     "numpy": ".py",
+    "sympy": ".py",
     "c": ".c",
+    "latex": ".tex",
+    "excel": ".txt",
 }
 """Formats with their suffixes; .py is plain Python by default."""
 
 
 def save(
-    model: nn.Module,
+    model: nn.Module | Expression,
     path: str | Path,
     format: str | None = None,
     *,
@@ -33,18 +37,20 @@ def save(
     names: Sequence[str] | None = None,
     snap: float = SNAP,
     inputs: ArrayLike | None = None,
+    cells: Sequence[str] | None = None,
 ) -> Path:
-    """Save a stack of units for another program.
+    """Save a stack of units or a formula for another program.
 
     Args:
-        model: a unit or a `torch.nn.Sequential` of units.
+        model: a unit, a `torch.nn.Sequential` of units, or an expression, such as `ArithmeticRegressor.formula_`.
         path: the file.
         format: one of `FORMATS`; by default, the one of the file's suffix.
         about: metadata for a safetensors file.
-        names, snap, inputs: arguments of `formula.expression`, for source code.
+        names, snap, inputs: arguments of `formula.expression`, for the source code of a network.
+        cells: for a spreadsheet, the cell of each input.
 
     Raises:
-        ValueError: neither the format nor the suffix is known.
+        ValueError: neither the format nor the suffix is known, or a formula is to be saved as parameters.
     """
     path = Path(path)
     chosen = format or next((name for name, ending in FORMATS.items() if path.suffix == ending), None)
@@ -54,11 +60,14 @@ def save(
             f"path must end in one of {endings}, or format be one of {', '.join(FORMATS)}, got {str(path)!r}"
         )
     if chosen == "safetensors":
+        if isinstance(model, Expression):
+            raise ValueError("a formula has no parameters; format must be another than 'safetensors'")
         save_safetensors(model, path, about)
     elif chosen == "pt2":
         save_pt2(model, path)
     elif chosen == "onnx":
         save_onnx(model, path)
     else:
-        write_whole(path, source(expression(model, names, snap, inputs=inputs), chosen))
+        found = model if isinstance(model, Expression) else expression(model, names, snap, inputs=inputs)
+        write_whole(path, spreadsheet(found, cells) if chosen == "excel" else source(found, chosen))
     return path

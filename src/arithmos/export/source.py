@@ -1,7 +1,8 @@
-"""Expressions as source code in Python, NumPy and C."""
+"""Expressions as source code in Python, NumPy, SymPy, C and LaTeX."""
 
+import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -9,7 +10,7 @@ import sympy
 from sympy.printing.c import C99CodePrinter
 from sympy.printing.codeprinter import CodePrinter
 from sympy.printing.numpy import NumPyPrinter
-from sympy.printing.pycode import PythonCodePrinter
+from sympy.printing.pycode import PythonCodePrinter, SymPyPrinter
 from sympy.simplify.cse_main import tree_cse
 
 from .. import __version__
@@ -17,6 +18,9 @@ from .._text import escaped, printable
 from ..formula import Expression
 
 Lines = Iterator[str]
+
+DIGITS = 15
+"""Digits of numbers in LaTeX."""
 
 ENCODING = "# -*- coding: utf-8 -*-"
 """First line of a Python file, so that no name in a later line can declare another encoding."""
@@ -26,15 +30,16 @@ _ENDS = re.compile(r"[\\\n]|(?<=\?)\?|(?<=\*)/")
 
 
 def source(expression: Expression, language: str = "python", name: str = "formula") -> str:
-    """Return an expression as the source of a function.
+    """Return an expression as source code, the source of a function in most languages.
 
     In Python it takes a sequence of numbers and returns a list, with NumPy it takes an array `(*, inputs)` and returns
-    one `(*, outputs)`, and in C it takes an array of doubles and fills another.
+    one `(*, outputs)`, and in C it takes an array of doubles and fills another. With SymPy it is a tuple of
+    expressions, and in LaTeX a line per output. `excel` writes the formulas of a spreadsheet.
 
     Args:
         expression: the expression.
-        language: "python", "numpy" or "c".
-        name: name of the function.
+        language: "python", "numpy", "sympy", "c" or "latex".
+        name: name of the function, or of the tuple with SymPy.
 
     Example:
         >>> import torch
@@ -59,7 +64,7 @@ def source(expression: Expression, language: str = "python", name: str = "formul
 def _python(expression: Expression, name: str) -> Lines:
     printer = PythonCodePrinter()
     shared, outputs = _written(expression, "x[{}]", printer)
-    yield from [ENCODING, *(f"# {line}" for line in _about(expression))]
+    yield from [ENCODING, *(f"# {line}" for line in comments(expression))]
     if printer.module_imports:
         yield "import math"
     yield from ["", "", f"def {name}(x):"] if printer.module_imports else [f"def {name}(x):"]
@@ -79,15 +84,16 @@ class _NumPyPrinter(NumPyPrinter):  # type: ignore[misc]
 
 def _numpy(expression: Expression, name: str) -> Lines:
     shared, outputs = _written(expression, "x[..., {}]", _NumPyPrinter())
-    yield from [ENCODING, *(f"# {line}" for line in _about(expression))]
+    yield from [ENCODING, *(f"# {line}" for line in comments(expression))]
     yield from ["import numpy", "", "", f"def {name}(x):", "    x = numpy.asarray(x, float)"]
     yield from (f"    {local} = {text}" for local, text in shared)
     yield f"    return numpy.stack(numpy.broadcast_arrays(x[..., 0], {', '.join(outputs)})[1:], axis=-1)"
 
 
 def _c(expression: Expression, name: str) -> Lines:
-    shared, outputs = _written(expression, "x[{}]", C99CodePrinter())
-    yield from (f"// {line}" for line in _about(expression))
+    plain = [output.xreplace({sympy.pi: sympy.Float(math.pi)}) for output in expression.outputs]  # C99 has no M_PI
+    shared, outputs = _written(replace(expression, outputs=tuple(plain)), "x[{}]", C99CodePrinter())
+    yield from (f"// {line}" for line in comments(expression))
     yield from ["#include <math.h>", ""]
     yield f"void {name}(const double x[{len(expression.symbols)}], double y[{len(outputs)}]) {{"
     yield from (f"    const double {local} = {text};" for local, text in shared)
@@ -95,14 +101,37 @@ def _c(expression: Expression, name: str) -> Lines:
     yield "}"
 
 
-LANGUAGES: dict[str, Callable[[Expression, str], Lines]] = {"python": _python, "numpy": _numpy, "c": _c}
+def _sympy(expression: Expression, name: str) -> Lines:
+    """Yield a module that builds the expressions; names are literals in ASCII."""
+    printer = SymPyPrinter()
+    places = {symbol: f"x[{i}]" for i, symbol in enumerate(expression.symbols)}
+    printer._print_Symbol = lambda symbol: places[symbol]
+    yield from [ENCODING, *(f"# {line}" for line in comments(expression)), "import sympy", ""]
+    names = ", ".join(map(ascii, expression.names))
+    yield f"x = [sympy.Symbol(name, real=True) for name in [{names}]]"
+    yield f"{name} = ({', '.join(printer.doprint(output) for output in expression.outputs)},)"
 
 
-def _about(expression: Expression) -> Lines:
-    """Yield comments with the formula and the names of its arguments."""
+def _latex(expression: Expression, name: str) -> Lines:
+    yield from (f"% {line}" for line in comments(expression))
+    yield expression.latex(DIGITS)
+
+
+LANGUAGES: dict[str, Callable[[Expression, str], Lines]] = {
+    "python": _python,
+    "numpy": _numpy,
+    "sympy": _sympy,
+    "c": _c,
+    "latex": _latex,
+}
+
+
+def comments(expression: Expression, places: Sequence[str] | None = None) -> Lines:
+    """Yield comments with the formula and the names of its arguments, which are x[0], x[1], … by default."""
     for number, output in enumerate(expression.outputs, 1):
         yield _comment(f"y{number} = {replace(expression, outputs=(output,))}")
-    names = ", ".join(f"x[{number}] is {name}" for number, name in enumerate(expression.names))
+    places = places or [f"x[{number}]" for number in range(len(expression.names))]
+    names = ", ".join(f"{place} is {name}" for place, name in zip(places, expression.names, strict=True))
     yield _comment(f"{names}; written by arithmos {__version__}")
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 Functions = Mapping[type, Callable[..., Any]]
 
 _NUMPY: Functions = {sympy.Abs: np.abs, sympy.exp: np.exp, sympy.Max: np.maximum, sympy.Min: np.minimum}
-_TORCH: Functions = {
+TORCH: Functions = {
     sympy.Abs: torch.abs,
     sympy.exp: torch.exp,
     sympy.Max: lambda one, other: torch.clamp(other, min=one) if isinstance(one, float) else torch.maximum(one, other),
@@ -43,7 +43,7 @@ def torch_function(
         if not x.is_floating_point():
             raise TypeError(f"the input must be a floating-point tensor, got {x.dtype}; convert it with x.float()")
         _check(tuple(x.shape), len(symbols))
-        values = evaluate(outputs, {symbol: x[..., i] for i, symbol in enumerate(symbols)}, _TORCH)
+        values = evaluate(outputs, {symbol: x[..., i] for i, symbol in enumerate(symbols)}, TORCH)
         return torch.stack(
             [torch.as_tensor(v, dtype=x.dtype, device=x.device).expand(x.shape[:-1]) for v in values], -1
         )

@@ -74,10 +74,15 @@ class Expression:
         return self.text()
 
     def text(self, digits: int = DIGITS) -> str:
-        """Return the expression as text, one line per output, with `digits` digits for inexact numbers."""
+        """Return the expression as text, one line per output, with `digits` digits for inexact numbers.
+
+        Names that could be taken for a part of the formula are in backticks.
+        """
         import sympy
 
-        return self._lines(digits, sympy.sstr, "y{} = {}", "\n")
+        named = {symbol: sympy.Symbol(quoted(symbol.name), real=True) for symbol in self.symbols}
+        strange = {symbol: name for symbol, name in named.items() if name != symbol}
+        return self._lines(digits, lambda output: sympy.sstr(output.xreplace(strange)), "y{} = {}", "\n")
 
     def latex(self, digits: int = DIGITS) -> str:
         """Return the expression as LaTeX, one line per output."""
@@ -212,6 +217,16 @@ def _names(names: Sequence[str] | None, width: int, length: int | None) -> list[
         if names.count(name) > 1:
             raise ValueError(f"names must be different, got {name!r} twice")
     return names
+
+
+def quoted(name: str) -> str:
+    """Return a name in backticks if it could be taken for a part of a formula.
+
+    Example:
+        >>> quoted("mass"), quoted("net price"), quoted("price (EUR)"), quoted("a-b"), quoted("2024")
+        ('mass', 'net price', '`price (EUR)`', '`a-b`', '`2024`')
+    """
+    return f"`{name}`" if name[0].isdigit() or set(name) & set("+-*/^()=`,;") else name
 
 
 def _mbox(name: str) -> str:
