@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from arithmos.regression.from_csv import Fit, fit_csv
-from arithmos.report.charts.draw import save
-from arithmos.report.charts.fit import draw
+from arithmos.report.page.fit import save_fit
 
 
 def make(path: Path) -> None:
@@ -22,14 +21,18 @@ def make(path: Path) -> None:
 
 
 def main(folder: str | Path = "shop") -> Fit:
-    """Write the file, fit, print, plot and return the fit. In a shell: arithmos fit shop.csv --target profit."""
+    """Write the file, find the formula, print it, write its page, and return the fit.
+
+    In a shell: arithmos fit shop.csv --target profit --export profit.txt
+    """
     folder = Path(folder)
     folder.mkdir(exist_ok=True)
     make(folder / "shop.csv")
     fit = fit_csv(folder / "shop.csv", "profit", random_state=0)
     print(fit)
     print(f"\nignored: {'; '.join(fit.table.left_out)}")
-    print(f"figure: {save(draw(fit), folder / 'shop.html')}")
+    print(f"for a spreadsheet: {fit.export(folder / 'profit.txt').read_text(encoding='utf-8').splitlines()[0]}")
+    print(f"page: {save_fit(fit, folder / 'shop.html', 'shop.csv')}")
     return fit
 
 

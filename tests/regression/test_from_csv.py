@@ -1,4 +1,5 @@
 import json
+from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -64,10 +65,10 @@ def test_a_million_rows(tmp_path):
     assert len(draw(fit).to_dict()["datasets"]) < 10
 
 
-def test_picture_has_two_panels_a_target(tmp_path):
+def test_picture_has_three_panels_per_target(tmp_path):
     fit = fit_csv(write(tmp_path), ["momentum", "noise"], **QUICK)
     chart = json.loads(save(draw(fit), tmp_path / "fit.json").read_text())
-    assert [len(row["hconcat"]) for row in chart["vconcat"]] == [2, 2]
+    assert [len(row["hconcat"]) for row in chart["vconcat"]] == [3, 3]
     assert chart["title"]["subtitle"].startswith("verdict: ")
 
 
@@ -76,6 +77,7 @@ def test_command_prints_the_formula_and_draws_it(tmp_path, monkeypatch):
     done = arithmos("fit", write(tmp_path), "--target", "momentum", "--jobs", 1)
     assert done.exit_code == 0
     assert done.stdout.splitlines()[0] == "momentum = mass*speed"
+    assert "R²                1.000000" in done.stdout
     assert done.stdout.splitlines()[-1] == "data-fit.html"
     assert "left out: column 'city', which is 'Oslo' in every row" in done.stderr
     assert (tmp_path / "data-fit.html").stat().st_size > 10_000
@@ -89,6 +91,8 @@ def test_command_prints_the_formula_and_draws_it(tmp_path, monkeypatch):
         ([], "Missing option '--target'"),
         (["--target", "momentum", "--budget", "soon"], "'soon' is not a duration"),
         (["--target", "momentum", "-o", "fit.bmp"], "path must end in"),
+        (["--target", "momentum", "--complexity", "0"], "'--complexity': 0 is not in the range x>=1"),
+        (["--target", "momentum", "--export", "formula.doc"], "path must end in one of"),
     ],
 )
 def test_command_says_in_a_line_what_is_wrong(tmp_path, arguments, message):
@@ -119,3 +123,82 @@ def test_command_names_a_file_that_is_not_there():
     done = arithmos("fit", "none.csv", "--target", "y")
     assert done.exit_code == 2
     assert "none.csv" in done.stderr
+
+
+def test_json_has_formulas_cells_and_certificates(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = arithmos("fit", write(tmp_path), "--target", "momentum", "--json")
+    found = json.loads(done.stdout)
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+    [chosen] = [one for one in found["formulas"] if one["chosen"]]
+    assert (chosen["formula"], chosen["excel"], chosen["complexity"]) == ("mass*speed", "=A2*B2", 2)
+    assert found["columns"] == {"mass": "A2", "speed": "B2", "noise": "C2"}
+    assert found["certificates"][0]["verdict"] == "exact"
+    assert found["certificates"][0]["r2"] == 1
+    assert found["left_out"] == ["column 'city', which is 'Oslo' in every row"]
+
+
+def test_smaller_formulas_by_complexity_and_exports(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = arithmos(
+        "fit", write(tmp_path), "--target", "momentum", "--complexity", 1, "--export", "a.txt", "-o", "a.svg"
+    )
+    assert done.exit_code == 0
+    assert "verdict           not found" in done.stdout
+    assert done.stdout.splitlines()[-2:] == ["a.txt", "a.svg"]
+    assert (tmp_path / "a.txt").read_text().startswith("=")
+
+
+def test_cells_are_those_of_the_file(tmp_path):
+    """Columns that are left out keep their place."""
+    file = write(tmp_path)
+    frame = pd.read_csv(file)
+    frame.insert(0, "city too", frame.pop("city"))
+    frame.to_csv(file, index=False)
+    fit = fit_csv(file, "momentum", **QUICK)
+    assert fit.cells == ["B2", "C2", "D2"]
+    assert fit.export(tmp_path / "formula.txt").read_text().startswith("=B2*C2\n\ny1 = mass*speed\nB2 is mass, ")
+
+
+HOSTILE = [
+    "__import__('os').system('touch ran')",
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(1)>",
+    '*/ system("touch ran"); /*',
+    "=HYPERLINK(1)",
+    "{{ 7 * 7 }}",
+]
+
+
+def test_hostile_names_are_text_everywhere(tmp_path, monkeypatch):
+    """The page has the elements of one with harmless names, and nothing is run."""
+    monkeypatch.chdir(tmp_path)
+    x = np.random.default_rng(0).uniform(1, 2, (80, len(HOSTILE)))
+    pages = []
+    for names in ([f"name {number}" for number in range(len(HOSTILE))], HOSTILE):
+        pd.DataFrame(x, columns=names).assign(y=x.prod(1)).to_csv("named.csv", index=False)
+        done = arithmos("fit", "named.csv", "--target", "y", "--export", "a.py", "--export", "a.c", "-o", "a.html")
+        assert done.exit_code == 0
+        pages.append(elements((tmp_path / "a.html").read_text(encoding="utf-8")))
+    assert pages[0][0] == pages[1][0]
+    assert all(name in pages[1][1] for name in HOSTILE)
+    values = {}
+    exec(compile((tmp_path / "a.py").read_text(encoding="utf-8"), "a.py", "exec"), values)
+    assert values["formula"]([2.0] * len(HOSTILE)) == [2.0 ** len(HOSTILE)]
+    assert not (tmp_path / "ran").exists()
+
+
+def elements(page):
+    """The elements of a page with the names of their attributes, and the text outside scripts."""
+    found, text = [], []
+
+    class Parser(HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            found.append((tag, *(key for key, _ in attributes)))
+
+        def handle_data(self, data):
+            if found and found[-1][0] not in ("script", "style"):
+                text.append(data)
+
+    Parser().feed(page)
+    return found, "".join(text)

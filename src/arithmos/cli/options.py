@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from . import completion
-from .program import asked
+from .program import asked, extra
 
 if TYPE_CHECKING:
     from ..papers import Experiment, Paper
@@ -84,6 +84,27 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
     except ValueError:
         raise click.BadParameter(f"{value!r} is not a duration; write 90s, 9m or 1h30m.", ctx, param) from None
     return 3600 * hours + 60 * minutes + rest
+
+
+def chart_file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    """Return the file of a chart or page, whose suffix must be a known format, or None."""
+    if value is not None:
+        with extra("report"):
+            from ..report.charts.draw import check_path
+        with asked():
+            check_path(value)
+    return value
+
+
+def export_files(ctx: click.Context, param: click.Parameter, value: Sequence[Path]) -> Sequence[Path]:
+    """Return files for other programs, whose suffixes must be known formats."""
+    if value:
+        from ..export.save import format_of
+
+        with asked():
+            for path in value:
+                format_of(path)
+    return value
 
 
 def selection(command: Command) -> Command:

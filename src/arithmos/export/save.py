@@ -52,13 +52,7 @@ def save(
     Raises:
         ValueError: neither the format nor the suffix is known, or a formula is to be saved as parameters.
     """
-    path = Path(path)
-    chosen = format or next((name for name, ending in FORMATS.items() if path.suffix == ending), None)
-    if chosen not in FORMATS:
-        endings = ", ".join(dict.fromkeys(FORMATS.values()))
-        raise ValueError(
-            f"path must end in one of {endings}, or format be one of {', '.join(FORMATS)}, got {str(path)!r}"
-        )
+    path, chosen = Path(path), format_of(path, format)
     if chosen == "safetensors":
         if isinstance(model, Expression):
             raise ValueError("a formula has no parameters; format must be another than 'safetensors'")
@@ -71,3 +65,18 @@ def save(
         found = model if isinstance(model, Expression) else expression(model, names, snap, inputs=inputs)
         write_whole(path, spreadsheet(found, cells) if chosen == "excel" else source(found, chosen))
     return path
+
+
+def format_of(path: str | Path, format: str | None = None) -> str:
+    """Return the format of a file, by its suffix if none is given.
+
+    Raises:
+        ValueError: neither the format nor the suffix is known.
+    """
+    chosen = format or next((name for name, ending in FORMATS.items() if Path(path).suffix == ending), None)
+    if chosen not in FORMATS:
+        endings = ", ".join(dict.fromkeys(FORMATS.values()))
+        raise ValueError(
+            f"path must end in one of {endings}, or format be one of {', '.join(FORMATS)}, got {str(path)!r}"
+        )
+    return chosen

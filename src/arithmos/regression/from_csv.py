@@ -1,7 +1,7 @@
 """Find a formula in a CSV file: the function behind `arithmos fit`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .regressor import ArithmeticRegressor
+from ..export.excel import cells_of, excel
+from ..export.save import save
+from ..formula.expression import quoted
+from .regressor import ArithmeticRegressor, ParetoFormula
 from .table import DataTable, read_columns
 from .terms import Floats
 
@@ -39,50 +42,90 @@ class Fit:
         """Relative root-mean-square residual on the rows set aside."""
         if not self.far.any():
             return float("nan")
-        y = self.table.y[self.far]
-        return max(_rms(r) / (_rms(t) or 1.0) for r, t in zip(self._residual()[self.far].T, y.T, strict=True))
+        y, predicted = self.table.y[self.far], self.model.formula_.numpy()(self.table.x[self.far])
+        return max(_rms(p - t) / (_rms(t) or 1.0) for p, t in zip(predicted.T, y.T, strict=True))
 
-    def _residual(self) -> Floats:
-        return self._predicted() - self.table.y
+    @property
+    def cells(self) -> list[str]:
+        """Cells of the input columns in the first row of numbers, if the file is opened as a spreadsheet."""
+        return cells_of(self.table.places)
 
-    def _predicted(self) -> Floats:
-        return self.model.predict(pd.DataFrame(self.table.x, columns=self.table.names)).reshape(self.table.y.shape)
+    def frame(self, chosen: bool = True) -> pd.DataFrame:
+        """Return measured and predicted values, one line per row and formula; residuals are in standard deviations.
 
-    def frame(self) -> pd.DataFrame:
-        """Return measured and predicted values, one line per row and target; residuals are in standard deviations."""
-        predicted = self._predicted()
-        parts = [
-            pd.DataFrame(
-                {
-                    "target": name,
-                    "measured": self.table.y[:, o],
-                    "predicted": predicted[:, o],
-                    "residual": (predicted[:, o] - self.table.y[:, o]) / (self.table.y[:, o].std() or 1.0),
-                    "distance": self.distance,
-                    "rows": np.where(self.far, "set aside", "learned from"),
-                }
-            )
-            for o, name in enumerate(self.table.targets)
-        ]
+        Args:
+            chosen: whether to use the chosen formula of each target only, rather than the whole Pareto front.
+        """
+        parts = []
+        for number, one in enumerate(self.model.formulas_):
+            if chosen and not one.chosen:
+                continue
+            measured, predicted = self.table.y[:, one.output], one.formula.numpy()(self.table.x)[:, 0]
+            part = {
+                "target": self.table.targets[one.output],
+                "formula": number,
+                "measured": measured,
+                "predicted": predicted,
+                "residual": (predicted - measured) / (measured.std() or 1.0),
+                "distance": self.distance,
+                "rows": np.where(self.far, "set aside", "learned from"),
+            }
+            parts.append(pd.DataFrame(part))
         return pd.concat(parts, ignore_index=True)
 
     @property
     def formulas(self) -> list[str]:
-        """Return one line per target."""
-        lines = str(self.model.formula_).splitlines()
-        found = [line.partition(" = ")[2] for line in lines] if len(lines) > 1 else lines
-        return [f"{name} = {text}" for name, text in zip(self.table.targets, found, strict=True)]
+        """Chosen formulas, one line per target."""
+        return [self.line(one) for one in self.model.formulas_ if one.chosen]
+
+    def line(self, one: ParetoFormula) -> str:
+        """Return a formula with its target in front."""
+        return f"{quoted(self.table.targets[one.output])} = {one.formula}"
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fit in plain values, as `arithmos fit --json` prints it."""
+        return {
+            "formulas": [
+                {
+                    "target": self.table.targets[one.output],
+                    "formula": str(one.formula),
+                    "latex": one.formula.latex(),
+                    "excel": excel(one.formula, self.cells)[0],
+                    "complexity": one.complexity,
+                    "residual": one.residual,
+                    "r2": one.r2,
+                    "chosen": one.chosen,
+                }
+                for one in self.model.formulas_
+            ],
+            "certificates": [
+                {"target": target} | asdict(one)
+                for target, one in zip(self.table.targets, self.model.certificates_, strict=True)
+            ],
+            "rows_set_aside": int(self.far.sum()),
+            "residual_set_aside": None if np.isnan(self.far_residual) else self.far_residual,
+            "columns": dict(zip(self.table.names, self.cells, strict=True)),
+            "left_out": [*self.table.left_out],
+            "notes": [*self.table.notes],
+        }
+
+    def export(self, path: str | Path, format: str | None = None) -> Path:
+        """Save the formula for another program; see `arithmos.export.save`. Cells are those of the file's columns."""
+        return save(self.model.formula_, path, format, cells=self.cells)
 
     def __str__(self) -> str:
-        lines = [*self.formulas, "", *str(self.model.certificate_).splitlines()]
+        lines = [*self.formulas, ""]
+        for target, certificate in zip(self.table.targets, self.model.certificates_, strict=True):
+            lines += [f"{quoted(target)}:"] if len(self.table.targets) > 1 else []
+            lines += str(certificate).splitlines()
         if self.far.any():
             rows = f"{self.far.sum()} rows furthest from the center, which were set aside"
             lines.append(f"extrapolation     {self.far_residual:.2g} of the target, on the {rows}")
-        others = [other for other in self.model.formulas_ if not other.chosen]
-        if others:
-            lines += ["", "simpler and better formulas, with their residuals relative to the target:"]
-            for other in others:
-                lines.append(f"  {other.residual:7.2g}  {self.table.targets[other.output]} = {other.formula}")
+        if len(self.model.formulas_) > len(self.table.targets):
+            lines += ["", "formulas by size, with their residuals relative to the target; * is chosen:"]
+            for one in self.model.formulas_:
+                mark = "*" if one.chosen else " "
+                lines.append(f" {mark} {one.complexity:3}  {one.residual:7.2g}  {self.line(one)}")
         return "\n".join(lines)
 
 

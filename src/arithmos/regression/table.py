@@ -42,6 +42,7 @@ class DataTable:
     Args:
         names, targets: names of the input and target columns.
         x, y: their values, `[rows, columns]`.
+        places: number of each input column in the file, from 0.
         left_out: one line for each thing left out, with the reason.
         notes: one line for each thing that was read in a way to know about.
     """
@@ -50,8 +51,14 @@ class DataTable:
     targets: tuple[str, ...]
     x: Floats
     y: Floats
+    places: tuple[int, ...]
     left_out: tuple[str, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> list[str]:
+        """Lines to print: what was left out, and what to know about the rest."""
+        return [*(f"left out: {line}" for line in self.left_out), *(f"note: {line}" for line in self.notes)]
 
 
 def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str] | None = None) -> DataTable:
@@ -72,6 +79,7 @@ def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str
         OSError: the file cannot be read.
     """
     frame, form = _read(Path(path))
+    order = [*frame.columns]
     targets, columns = [*map(_name, targets)], columns and [*map(_name, columns)]
     wanted = [*targets, *(columns or [])]
     _check_names(path, frame, targets, columns)
@@ -101,7 +109,8 @@ def read_columns(path: str | Path, targets: Sequence[str], columns: Sequence[str
     if inputs.columns.empty:
         raise ValueError(f"{path} has no column of numbers to explain {', '.join(targets)} by")
     x, y = inputs.to_numpy(np.float64), whole[[*targets]].to_numpy(np.float64)
-    return DataTable(tuple(inputs.columns), tuple(targets), x, y, tuple(left_out), tuple(filter(None, notes)))
+    places = tuple(order.index(name) for name in inputs.columns)
+    return DataTable(tuple(inputs.columns), tuple(targets), x, y, places, tuple(left_out), tuple(filter(None, notes)))
 
 
 def _check_names(path: str | Path, frame: pd.DataFrame, targets: Sequence[str], columns: Sequence[str] | None) -> None:
