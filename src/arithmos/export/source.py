@@ -92,7 +92,7 @@ def _numpy(expression: Expression, name: str) -> Lines:
 
 def _c(expression: Expression, name: str) -> Lines:
     plain = [output.xreplace({sympy.pi: sympy.Float(math.pi)}) for output in expression.outputs]  # C99 has no M_PI
-    shared, outputs = _written(replace(expression, outputs=tuple(plain)), "x[{}]", C99CodePrinter())
+    shared, outputs = _written(replace(expression, outputs=tuple(plain)), "x[{}]", C99CodePrinter({"math_macros": {}}))
     yield from (f"// {line}" for line in comments(expression))
     yield from ["#include <math.h>", ""]
     yield f"void {name}(const double x[{len(expression.symbols)}], double y[{len(outputs)}]) {{"
