@@ -99,8 +99,7 @@ class MCFC(UnitLayer):
 
     def sparsity(self) -> Float[Tensor, ""]:
         """Return the negative mean square of each parameter, which drives sigmoid and softmax to 0 and 1."""
-        terms = [self.junction.square().mean(), self.out.square().mean(), self.bias.square().mean()]
-        return -torch.stack(terms).sum()
+        return -(self.junction.square().mean() + self.out.square().mean() + self.bias.square().mean())
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return mcfc(x, self.junction, self.out, self.bias)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -90,6 +91,20 @@ def test_what_comes_with_the_package_belongs_to_the_ranking():
     assert set(frame[keys].itertuples(index=False, name=None)) <= cells
     assert not frame.duplicated(keys).any()
     assert (frame[[*RULES]].max(axis=1) <= frame["runs"]).all()
+
+
+def test_the_documentation_has_the_table_and_the_counts():
+    page = (Path(__file__).parents[3] / "docs/units/which.md").read_text(encoding="utf-8")
+    frame = shipped()
+    two = frame[frame["inputs"] == 2]
+    rows = [line for line in render_ranking(two, "markdown").splitlines() if line.startswith("|")]
+    assert "\n".join(rows) in page
+    counts = two.groupby(["operation", "model"])[["runs", *RULES]].sum()
+    assert counts.loc[("mul", "NMU")].tolist() == [225, 212, 212, 212]
+    assert counts.loc[("div", "NACMul"), ["epsilon", "absolute"]].tolist() == [12, 162]
+    assert counts.loc[("div", "NALU"), ["epsilon", "absolute"]].tolist() == [0, 71]
+    ten = frame[(frame["inputs"] == 10) & (frame["operation"] == "add")]
+    assert ten[["runs", "epsilon", "last"]].sum().tolist() == [225, 221, 53]
 
 
 def test_a_unit_of_ones_own_gets_the_same_problems(tmp_path):
