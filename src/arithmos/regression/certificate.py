@@ -28,6 +28,10 @@ SPARE_ROWS = 4
 """Rows beyond the number of constants that an exact formula needs."""
 ROWS_PER_CONSTANT = 5
 """Rows per constant, and ten more, that a formula of noisy data needs."""
+MOST_COUNTED = 10_000
+"""Rows among which different ones are counted."""
+MOST_TESTED = 100_000
+"""Rows of the tests for structure."""
 LEAST_R2 = 0.5
 """Share of the variance of unused rows that a formula must explain."""
 FINE = 1e-3
@@ -154,7 +158,7 @@ def judge(
     size = math.sqrt(np.average(y**2, weights=w))
     figures = (1 - (sigma / spread) ** 2 if spread else 1.0, sigma, sigma / size if size else 0.0)
     columns = sorted(used(node))
-    distinct = len(np.unique(x[:, columns], axis=0)) if columns else 1
+    distinct = len(np.unique(x[:MOST_COUNTED, columns], axis=0)) if columns else 1
     if not _exact(node, residual, x, y, spread, distinct):
         reason = _not_noise(node, residual, x, y, w, fitted, checked, before, distinct, names)
         return Judgment("not found", reason, *figures) if reason else Judgment("noise", "", *figures)
@@ -208,7 +212,8 @@ def _not_noise(
     if outside.mean() > (1 + 8 / math.sqrt(len(outside))) * 1.2 * inside.mean():
         return "the residual is larger on rows not used to find the formula"
     order = sorted(used(node))
-    finding = structure(residual, x, w, order, fitted)
+    every = max(1, math.ceil(len(y) / MOST_TESTED))
+    finding = structure(residual[::every], x[::every], w[::every], order, fitted[::every])
     return describe(finding, names) if finding else ""
 
 

@@ -18,12 +18,12 @@ import numpy as np
 
 from .dictionary import lattice, lattice_size, monomials, polynomial, sums
 from .pool import Pool
-from .select import EXACT, TermSubset, eliminate, subsets
+from .select import BEAM, EXACT, TermSubset, eliminate, subsets
 from .terms import Bools, Column, Floats, Node, constant, product, scaled, values
 
 OFFERED = 10
 """Subsets that are refined per dictionary."""
-POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
+POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, 1 / 3, 2 / 3)
 """Powers of the target that are tried as polynomials."""
 
 
@@ -82,7 +82,7 @@ def raised(target: Target, power: float) -> Target | None:
     return Target(moved, slope, target.columns, lambda node: target.wrap(scaled(sign, product([(node, 1 / power)]))))
 
 
-def power_law(pool: Pool, columns: Sequence[int], most: int = 600, terms: int = 8) -> None:
+def power_law(pool: Pool, columns: Sequence[int], most: int = 600, terms: int = 8, beam: int = BEAM) -> None:
     """Offer products of powers of columns and of sums of columns."""
     x, y = pool.x, pool.y
     if not y.all():
@@ -97,7 +97,7 @@ def power_law(pool: Pool, columns: Sequence[int], most: int = 600, terms: int = 
     if not nodes:
         return
     weight = np.sqrt(pool.w) * np.abs(y) / np.sqrt(np.mean(y**2))
-    found = subsets(np.stack(logs, 1), np.log(np.abs(y)), weight, terms)
+    found = subsets(np.stack(logs, 1), np.log(np.abs(y)), weight, terms, beam)
     for subset in _promising(found, len(y)):
         for exponents in _exponents(subset.coefficients):
             law = product([(nodes[j], p) for j, p in zip(subset.terms.tolist(), exponents, strict=True)])

@@ -190,11 +190,15 @@ def _front(
         if candidate is chosen or not front or candidate.loss < 0.9 * min(one.loss for one in front):
             front.append(candidate)
     best = sorted(front, key=lambda one: (one is not chosen, one.bits))[:MOST_SHOWN]
-    shown = []
+    shown: list[Shown] = []
     size = math.sqrt(np.average(rows.y**2, weights=rows.w)) or 1.0
     for one in sorted(best, key=lambda one: (one.complexity, one.loss)):
         node = refined if one is chosen else renamed(one.node, names)
         fitted = values(node, rows.x)
         residual = math.sqrt(np.average((fitted - rows.y) ** 2, weights=rows.w)) / size
-        shown.append(Shown(node, one.complexity, residual, r_squared(rows.y, fitted, rows.w)))
+        made = Shown(node, one.complexity, residual, r_squared(rows.y, fitted, rows.w))
+        if one is chosen:
+            shown = [other for other in shown if other.residual > residual]
+        if one is chosen or not shown or residual < shown[-1].residual:
+            shown.append(made)
     return tuple(shown)

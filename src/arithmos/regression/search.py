@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -21,12 +22,16 @@ from .ladder import (
 from .networks import products_of_sums
 from .peel import powers_of
 from .pool import Pool
+from .power_terms import sums_of_powers
 from .screen import relevant
 from .structure import structure
 from .terms import constant, used, values
 
 FOUND = 1e-11
 """Relative residual at which a formula is taken to be found."""
+WIDE_BEAM = 200
+PATIENCE = 2
+"""Rounds before the search may end at a simple formula that leaves noise; one more for any other."""
 
 Step = tuple[str, Callable[[], None]]
 
@@ -46,8 +51,16 @@ def search(pool: Pool, say: Callable[[str], None]) -> None:
                 break
         pool.finish(12)
         say(f"round {number}: {pool.offered} formulas tried, residual {pool.residual:.2g} of the target after {name}")
-        if pool.residual < FOUND or pool.over() or only_noise(pool):
+        if (
+            pool.residual < FOUND
+            or pool.over()
+            or (number >= (PATIENCE if _simple(pool) else PATIENCE + 1) and only_noise(pool))
+        ):
             break
+
+
+def _simple(pool: Pool) -> bool:
+    return pool.best.complexity <= 2 * len(used(pool.best.node)) + 2
 
 
 def only_noise(pool: Pool) -> bool:
@@ -75,9 +88,11 @@ def _rounds(pool: Pool) -> Iterator[Iterator[Step]]:
     if powers and len(powers) < len(columns) and (rest := divided(pool, everything, powers)):
         targets.insert(0, rest)
     yield _dense(pool, targets)
-    yield _sparse(pool, targets, 300, 5)
-    yield products_of_sums(pool, columns)
-    yield _sparse(pool, targets, 1000, 8)
+    yield chain(sums_of_powers(pool, targets), _sparse(pool, targets, 300, 5))
+    yield chain(
+        products_of_sums(pool, columns), [("power laws of sums", partial(power_law, pool, columns, beam=WIDE_BEAM))]
+    )
+    yield _sparse(pool, targets, 1000, 7)
 
 
 def _dense(pool: Pool, targets: list[Target]) -> Iterator[Step]:

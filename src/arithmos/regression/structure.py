@@ -1,8 +1,9 @@
 """Tests for structure left in a residual: dependence on columns that a formula did not explain."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations_with_replacement
 
 import numpy as np
 import scipy.stats
@@ -13,7 +14,8 @@ LEVEL = 1e-4
 """Significance level of all tests together: the chance that noise alone is taken for structure."""
 MOST_ROWS = 600
 """Rows of the kernel test; its time grows with their cube."""
-MOST_PAIRS = 28
+MOST_PAIRED = 8
+"""Columns of the formula that are tested together."""
 LEAST_ROWS = 12
 
 
@@ -51,7 +53,12 @@ def structure(residual: Floats, x: Floats, weight: Floats, columns: Sequence[int
     if len(r) < LEAST_ROWS or not size > 0 or not np.isfinite(size):
         return None
     r = np.clip(r / size, -6.0, 6.0)
-    found = [*_single(r, x, fitted), *_pairs(r, x, columns[:8]), *_kernels(r, x, columns[:8])]
+    found = [
+        *_single(r, x, fitted),
+        *_pairs(r, x, columns[:MOST_PAIRED]),
+        *_polynomials(r, x, columns[:MOST_PAIRED]),
+        *_kernels(r, x, columns[:MOST_PAIRED]),
+    ]
     if not found:
         return None
     test, where, p = min(found, key=lambda one: one[2])
@@ -102,9 +109,31 @@ def _groups(r: Floats, column: Floats) -> float:
 
 
 def _pairs(r: Floats, x: Floats, columns: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...], float]]:
-    units = {i: _unit(x[:, i]) for i in columns}
-    for i, j in [*combinations(columns, 2)][:MOST_PAIRS]:
-        yield "products", (i, j), _correlated(r, units[i] * units[j])
+    """Compare with products of a column of the formula and any other."""
+    units = np.stack([_unit(x[:, i]) for i in range(x.shape[1])], 1)
+    for i in columns:
+        for j in range(x.shape[1]):
+            if i < j or j not in columns:
+                yield "products", (i, j), _correlated(r, units[:, i] * units[:, j])
+
+
+def _polynomials(r: Floats, x: Floats, columns: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...], float]]:
+    """Fit polynomials of growing degree to the residual, as far as the rows allow."""
+    units = np.stack([_unit(scipy.stats.rankdata(x[:, i])) for i in columns], 1) if len(columns) else np.empty((0, 0))
+    for degree in (2, 3, 4):
+        terms = math.comb(len(columns) + degree, degree)
+        if not len(columns) or terms > len(r) // 5:
+            return
+        chosen = [c for k in range(degree + 1) for c in combinations_with_replacement(range(len(columns)), k)]
+        design = np.stack([units[:, list(c)].prod(1) for c in chosen], 1)
+        basis, singular, _ = np.linalg.svd(design, full_matrices=False)
+        basis = basis[:, singular > 1e-9 * singular[0]]
+        free = len(r) - basis.shape[1]
+        explained = float(((basis.T @ r) ** 2).sum())
+        left = float(r @ r) - explained
+        if left > 0:
+            f = explained / basis.shape[1] / (left / free)
+            yield "polynomials", tuple(columns), float(scipy.stats.f.sf(f, basis.shape[1], free))
 
 
 def _unit(column: Floats) -> Floats:
