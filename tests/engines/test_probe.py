@@ -75,10 +75,29 @@ def test_what_is_refused_by_every_engine(unit, why):
 def test_parts_that_a_class_inherits_do_not_describe_a_forward_of_its_own():
     spec = spec_of("EvalBroken")
     assert spec.parts == (MODELS["NAU"].layers[0].parts, None)
-    assert CpuEngine().refuses(spec) == "it knows units by their parts, and own_units.py:EvalBroken declares none"
-    assert refusal(spec, HOPPER) == CpuEngine().refuses(spec)
+    assert refusal(spec, HOPPER) == "it knows units by their parts, and own_units.py:EvalBroken declares none"
     assert spec_of("HalfNMU").parts[1].init.high == 0.5
     assert CpuEngine().refuses(spec_of("HalfNMU")) is None
+
+
+@pytest.mark.parametrize(
+    ("unit", "why"),
+    [
+        ("Dropped", "it draws random numbers from torch; let it use arithmos.nn.noise"),
+        ("Noisy", "it draws random numbers from torch; let it use arithmos.nn.noise"),
+        ("Branching", "it branches on the values of its inputs or parameters"),
+        ("EvalBroken", "its output is not a number for each observation and output"),
+        ("Hooked", "the gradient of weight is not that of its forward pass"),
+        ("Normed", "has no program: "),
+    ],
+)
+def test_what_has_no_program(unit, why):
+    assert why in CpuEngine().refuses(spec_of(unit))
+
+
+@pytest.mark.parametrize("unit", ["Masked", "Frozen", "HalfNMU"])
+def test_what_has_a_program(unit):
+    assert CpuEngine().refuses(spec_of(unit)) is None
 
 
 def test_a_trial_leaves_torch_s_generator_alone():

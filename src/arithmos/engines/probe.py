@@ -17,6 +17,8 @@ from ..nn._described import close, misdescribed
 from ..spec import Spec
 from .contract import Failed, unit_code
 from .networks import Modules, Networks
+from .trace import Untraceable, identity, unit_program
+from .trace.check import misread
 
 if TYPE_CHECKING:
     from .digits.cells import CellStack
@@ -59,7 +61,7 @@ def finding(spec: Spec, device: torch.device = CPU) -> ProbeResult:
     """Try the network of a spec, once per process. A network of built-in units is not tried."""
     if not any(layer.own for layer in spec.model.layers):
         return ProbeResult()
-    units = tuple((layer.name, layer.version, layer.options) for layer in spec.model.layers)
+    units = tuple(map(identity, spec.model.layers))
     key = (units, spec.sizes, spec.batch_size, spec.model.schedule.strength > 0, spec.task.kind, device)
     if key not in _found:
         _found[key] = examine(spec, device)
@@ -67,15 +69,46 @@ def finding(spec: Spec, device: torch.device = CPU) -> ProbeResult:
 
 
 def unfit(spec: Spec) -> str | None:
-    """Return why the fused engines cannot run a spec, in a line, or None if they can."""
+    """Return why the fused engines cannot run a spec, whatever its units, in a line, or None if they can."""
     if spec.task.sequential:
         return "it has no convolutions"
     if spec.task.draws(0) is None:
         return f"it cannot draw batches of the task {spec.task.kind!r}"
+    return finding(spec).refused or None
+
+
+def without_parts(spec: Spec) -> str | None:
+    """Return which unit declares no parts, in a line, or None if all do."""
     for layer in spec.model.layers:
         if layer.parts is None:
             return f"it knows units by their parts, and {layer.name} declares none"
-    return finding(spec).refused or None
+    return None
+
+
+def untraced(spec: Spec) -> str | None:
+    """Return which unit has no program, or one that differs from its module, in a line, or None if all have."""
+    key = (*map(identity, spec.model.layers), spec.sizes)
+    if key not in _untraced:
+        try:
+            _untraced[key] = _misread(spec)
+        except (Untraceable, Failed) as error:
+            _untraced[key] = str(error)
+    return _untraced[key] or None
+
+
+_untraced: dict[tuple[object, ...], str] = {}
+
+
+def _misread(spec: Spec) -> str:
+    programs = [unit_program(layer) for layer in spec.model.layers]
+    if not any(layer.own for layer in spec.model.layers):
+        return ""
+    with unit_code():
+        layers = zip(spec.model.layers, spec.network(SEEDS[0]), programs, pairwise(spec.sizes), strict=True)
+        for layer, module, program, sizes in layers:
+            if layer.own and (why := misread(module, program, *sizes)):
+                return f"{layer.name} is not what its program says: {why}"
+    return ""
 
 
 def examine(spec: Spec, device: torch.device = CPU) -> ProbeResult:

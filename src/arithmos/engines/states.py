@@ -31,8 +31,14 @@ def initial(spec: Spec, seed: int) -> Floats:
     Raises:
         Failed: a unit raised an error.
     """
-    with unit_code(), torch.no_grad():
-        flat: Floats = torch.cat([p.flatten() for p in spec.network(seed).parameters()]).numpy()
+    with unit_code():
+        return flattened(spec.network(seed))
+
+
+@torch.no_grad()
+def flattened(network: nn.Module) -> Floats:
+    """Return the parameters of a network, flat and in order."""
+    flat: Floats = torch.cat([p.flatten() for p in network.parameters()]).numpy()
     return flat
 
 

@@ -5,6 +5,9 @@ of the others, whether or not some are zero. A large batch is processed in piece
 backward pass recomputes the factors instead of keeping them.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -17,6 +20,19 @@ from ._aggregate import at_least_single, check_input, full_precision, overridabl
 
 PIECE = {"cpu": 2**19, "cuda": 2**25}
 """Number of factors to multiply at a time: a cache's worth, or enough to keep a device busy."""
+
+
+_plain: ContextVar[bool] = ContextVar("plain", default=False)
+
+
+@contextmanager
+def plain_products() -> Iterator[None]:
+    """Let `product` be the formula in one line, for those who read a unit's operations."""
+    token = _plain.set(True)
+    try:
+        yield
+    finally:
+        _plain.reset(token)
 
 
 @overridable
@@ -32,6 +48,8 @@ def product(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float
         tensor([10.0000,  1.5000])
     """
     check_input(x, weight)
+    if _plain.get():
+        return (weight * x.unsqueeze(-2) + (1 - weight)).prod(-1)
     dtype, (x, weight) = at_least_single(x, weight)
     if _transformed(x, weight) or x.numel() * weight.shape[0] <= _piece(x):
         return _whole(x, weight).to(dtype)

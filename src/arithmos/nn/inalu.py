@@ -141,7 +141,7 @@ class INALU(UnitLayer):
 
     def gate_value(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         """Return the openness of the gate, the same for every row: 1 for the sum, 0 for the product."""
-        return torch.sigmoid(self.gate) + 0 * x[..., :1]
+        return torch.sigmoid(self.gate).expand(*x.shape[:-1], -1)
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return inalu(x, (self.W_add, self.M_add), self.gate, self._mul())

@@ -145,14 +145,55 @@ def test_the_text_of_a_kernel_depends_on_the_parts_alone():
     assert source(program_of(SPEC), SPEC) != source(program_of(GATED), GATED)
 
 
-def test_a_unit_with_a_part_of_its_own_is_refused(tmp_path):
-    file = tmp_path / "mine.py"
-    file.write_text("from torch import nn\nclass Mine(nn.Linear): pass\n")
-    spec = dataclasses.replace(SPEC, model=Model("mine", (Layer("NAU"), Layer(f"{file}:Mine"))))
-    assert "Mine declares none" in CpuEngine().refuses(spec)
+UNIT = """
+import torch
+from torch import nn
+class Mine(nn.Linear):
+    def forward(self, x):
+        return {formula}
+"""
+
+
+def mine(folder, formula, **changes):
+    file = folder / "mine.py"
+    file.write_text(UNIT.format(formula=formula))
+    model = Model("mine", (Layer("NAU"), Layer(f"{file}:Mine")))
+    return dataclasses.replace(SPEC, model=model, **{"iterations": 20, "evaluate_every": 10, **changes})
+
+
+def test_a_unit_that_is_no_sum_or_product_is_refused(tmp_path):
+    spec = mine(tmp_path, "torch.cumsum(x, -1)[..., :1] * self.weight.sum()")
+    why = (
+        "mine.py:Mine has no program: the operation cumsum is neither elementwise nor a sum or product over the inputs"
+    )
+    assert CpuEngine().refuses(spec) == why
     assert CpuEngine().refuses(SPEC) is None
-    with pytest.raises(ValueError, match="Mine declares none"):
+    with pytest.raises(ValueError, match="Mine has no program"):
         list(CpuEngine().run([Job(spec, (0,))]))
+
+
+def test_an_edited_unit_is_another_unit(tmp_path):
+    """Its kernel is made anew, and its old runs are not taken for new ones."""
+    before = mine(tmp_path, "super().forward(x)")
+    [first] = run([Job(before, (0,))]).values()
+    after = mine(tmp_path, "2 * super().forward(x)")
+    [second] = run([Job(after, (0,))]).values()
+    assert before.id != after.id
+    assert source(program_of(before), before) != source(program_of(after), after)
+    assert not np.array_equal(first.end_weights, second.end_weights)
+    assert first.curve.test[0] != second.curve.test[0]
+
+
+def test_a_unit_that_computes_with_its_sizes_is_refused(tmp_path):
+    spec = mine(tmp_path, "super().forward(x) / self.in_features")
+    assert "its output is another in training mode, where sizes" in CpuEngine().refuses(spec)
+
+
+def test_a_gradient_that_is_not_that_of_the_forward_pass_is_refused(tmp_path):
+    spec = mine(tmp_path, "(x @ self.weight.T.data) + x @ self.weight.T + self.bias")
+    assert CpuEngine().refuses(spec) is None  # .data is a detach, which a program can express
+    straight = "torch.no_grad()(lambda: self.weight.sum())() * x.sum(-1, keepdim=True) * self.bias"
+    assert "the gradient of weight is not that of its forward pass" in CpuEngine().refuses(mine(tmp_path, straight))
 
 
 def test_threads_must_be_positive():
@@ -181,5 +222,5 @@ def test_blocks_are_filled_up_with_the_last_row():
 
 def test_arrays_begin_on_a_cache_line():
     arrays = RunState(SPEC, 0, Control()).arrays
-    for name in ("x", "targets", "tables", "p", "g", "layer0_parts"):
+    for name in ("x", "targets", "tables", "p", "g", "layer0_where4"):
         assert arrays[name].ctypes.data % LINE == 0, name

@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
 from ..._platform import cores
-from ...nn._parts import Parts
 from ...spec import LM, Penalty, Spec
 from ...spec.optimizers import Optimizer
 from ..contract import NO_CONTROL, Control, Failed, Job, Run
-from ..probe import unfit
+from ..probe import unfit, untraced
 from ..resume import guarded
+from ..trace import identity
 from .run import RunState
 
 __all__ = ["CpuEngine"]
@@ -20,12 +20,12 @@ CHUNK_S = 0.5
 """Seconds of training between two checks of the caller's control."""
 
 
-_Kernel = tuple[tuple[Parts | None, ...], Optimizer, tuple[Penalty, ...]]
+_Kernel = tuple[tuple[object, ...], Optimizer, tuple[Penalty, ...]]
 
 
 def _kernel(spec: Spec) -> _Kernel:
     """Return what the source of a spec's kernel depends on."""
-    return spec.parts, spec.optimizer, spec.model.penalties
+    return tuple(map(identity, spec.model.layers)), spec.optimizer, spec.model.penalties
 
 
 class CpuEngine:
@@ -53,12 +53,12 @@ class CpuEngine:
         self.threads = threads or cores()
 
     def refuses(self, spec: Spec) -> str | None:
-        """Return why the network cannot be run (unknown parts, a failed trial, images), or None if it can."""
+        """Return why the network cannot be run (a unit without a program, a failed trial, images); None if it can."""
         if isinstance(spec.optimizer, LM):
             return "it trains with first-order optimizers"
         if spec.optimizer.reinitialize:
             return "it does not start stagnating runs again"
-        return unfit(spec)
+        return unfit(spec) or untraced(spec)
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
         """Yield finished runs, in the order in which they finish."""
@@ -99,10 +99,10 @@ class CpuEngine:
                         spec, seed, kernel = following
                         try:
                             run = RunState(spec, seed, control)
+                            kernel.result()
                         except Failed as error:
                             control.failed(spec, (seed,), str(error))
                             continue
-                        kernel.result()
                         flying.add(run)
                         pool.submit(train, run)
                     if not flying:

@@ -133,6 +133,14 @@ def draw_inputs(step, mode, keys, table, half_word, third, low, width, x_words, 
 
 
 @compiled
+def draw_noise(step, keys, table, half_word, third, range_, words, noise):
+    """Draw the noise of a block, `[columns, lanes]`, from [low, low + width); see `draw_inputs`."""
+    philox.begin_step(table, keys, step, third)
+    philox.words(table, keys, step, third, half_word, True, words)
+    philox.scale(noise, range_[0], range_[1])
+
+
+@compiled
 def copy_rows(rows, x):
     """Copy the inputs of a block."""
     apart()

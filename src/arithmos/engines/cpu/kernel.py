@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from ...spec import Spec
 from ..contract import NEVER
+from . import maths
 from ._compile import LANES, TABLE_COLUMNS, apart, array_at, compiled, wide
-from .activations import sum_gate
-from .batch import ROWS, copy_rows, draw_inputs, pick_rows, target
-from .maps import sparsity_error
+from .batch import ROWS, copy_rows, draw_inputs, draw_noise, pick_rows, target
 from .program import LoopProgram
 from .updates import FUNCTIONS as UPDATES
 from .updates import update_lines
+from .weights import sparsity_error
 
 ZERO = np.float32(0)
 HALF = LANES // 2
@@ -102,6 +102,16 @@ def observe(
         curve[place, 0], curve[place, 1], curve[place, 2] = validation, test, sparsity
 
 
+@compiled
+def sum_gate(gate, share):
+    """Return the sum of the gate over the lanes that count."""
+    total = ZERO
+    for o in range(gate.shape[0]):
+        for b in range(LANES):
+            total += gate[o, b] if share[b] > ZERO else ZERO
+    return total
+
+
 ARRAYS: dict[str, tuple[str, int]] = {
     # what is learned, and what the judge remembers
     "p": ("float32", 1), "m": ("float32", 1), "v": ("float32", 1), "g": ("float32", 1),
@@ -111,7 +121,8 @@ ARRAYS: dict[str, tuple[str, int]] = {
     "keys": ("uint64", 2), "tables": ("uint64", 3), "share": ("float32", 2), "subsets": ("int64", 2),
     "row_inputs": ("float32", 2), "row_targets": ("float32", 2), "shared_keys": ("uint64", 2),
     "shared_tables": ("uint64", 3), "modes": ("int64", 1), "lows": ("float32", 2), "widths": ("float32", 2),
-    "inputs": ("float32", 3), "targets": ("float32", 3), "thresholds": ("float32", 1), "places": ("int64", 1),
+    "sizes": ("int64", 1), "inputs": ("float32", 3),
+    "targets": ("float32", 3), "thresholds": ("float32", 1), "places": ("int64", 1),
     # scratch
     "x": ("float32", 2), "x_words": ("uint64", 2), "x_bits": ("uint32", 2), "words": ("uint64", 2),
     "half_words": ("uint32", 2), "third": ("uint64", 2), "bits": ("uint32", 1), "sums": ("float64", 2),
@@ -123,6 +134,7 @@ TEMPLATE = """\
 def kernel(table, setting, begin, end):
     wide()
     {arrays}
+    {sizes}
     validation = test = gate = step_size = correction = ZERO
     settled = False
     for step in range(begin, end):
@@ -132,6 +144,7 @@ def kernel(table, setting, begin, end):
             if any_nan(p):
                 ended[0] = 1
                 return step
+            {judge_weights}
             total = total_validation = 0.0
             size = setting.validation_size
             for block in range(targets.shape[0]):
@@ -146,7 +159,7 @@ def kernel(table, setting, begin, end):
                         0, modes[kind], shared_keys, shared_tables[block], setting.half_word, third, lows[kind],
                         widths[kind], x_words, words, half_words, x,
                     )
-                {forward}
+                {judge}
                 total += squared_error(y, targets[block], size - block * LANES)
             validation = float32(total_validation / (setting.validation_size * y.shape[0]))
             test = float32(total / (setting.test_size * y.shape[0]))
@@ -160,6 +173,8 @@ def kernel(table, setting, begin, end):
                 pick_rows(half_words, row_inputs, row_targets, x, t)
             else:
                 target(subsets, setting.operation, modes[0], x, x_bits, bits, sums, t)
+            {judged_gate}
+            {noise}
             {forward}
             {gate}
             error_gradient(y, t, share[block], dy)
@@ -184,8 +199,17 @@ def kernel(table, setting, begin, end):
 def array_types(program: LoopProgram) -> dict[str, tuple[str, int]]:
     """Types and dimensions of all arrays of a kernel, in the order of its table."""
     own = {name: ("float32", len(shape)) for name, shape in program.shapes.items()}
-    flat = [*program.parameters, *(f"g{name[1:]}" for name in program.parameters)]
+    flat = [*program.parameters, *(f"g{name[1:]}" for name in program.parameters), *program.buffers]
+    for name in program.noises:
+        own |= {name: ("float32", 2), f"{name}_range": ("float32", 1)}
+        own |= {f"{name}_words": ("uint64", 2), f"{name}_tables": ("uint64", 3)}
     return ARRAYS | own | dict.fromkeys(flat, ("float32", 1))
+
+
+def _draw(noise: str) -> str:
+    """Return the line that draws a noise."""
+    own = f"{noise}_range, {noise}_words, {noise}"
+    return f"draw_noise(step, keys, {noise}_tables[block], setting.half_word, third, {own})"
 
 
 def source(program: LoopProgram, spec: Spec) -> str:
@@ -194,12 +218,18 @@ def source(program: LoopProgram, spec: Spec) -> str:
         f"{name} = array_at(table, {row}, {dtype}, {ndim})"
         for row, (name, (dtype, ndim)) in enumerate(array_types(program).items())
     ]
-    gate = f"gate += sum_gate({program.gate}, share[block])" if program.gate else "gate = float32(nan)"
+    gate = [f"gate += sum_gate({program.gate}, share[block])" if program.gate else "gate = float32(nan)"]
+    apart_gate = bool(program.gate and program.judge)  # that of evaluation mode, which is not the forward of training
     pieces = {
         "arrays": arrays,
+        "sizes": [f"n_{number} = sizes[{number}]" for number in range(len(program.sizes))],
         "weigh": program.weigh,
+        "judge_weights": program.judge_weights,
+        "judge": program.judge or program.forward,
+        "judged_gate": ["if recording:", *(f"    {line}" for line in [*program.judge, *gate])] if apart_gate else [],
+        "noise": [_draw(name) for name in program.noises],
         "forward": program.forward,
-        "gate": [gate],
+        "gate": [] if apart_gate else gate,
         "backward": program.backward,
         "gradient": program.gradient,
         "regularize": program.regularize or ["pass"],
@@ -211,8 +241,10 @@ def source(program: LoopProgram, spec: Spec) -> str:
         name = line.strip().strip("{}")
         indent = line[: len(line) - len(line.lstrip())]
         lines += [indent + piece for piece in pieces[name]] if name in pieces else [line]
-    sparsity = f"max(ZERO, {', '.join(f'sparsity_error({w})' for w in program.sparsity)})"
-    return "\n".join(lines).replace("{sparsity}", sparsity) + "\n"
+    errors = ["ZERO", *(f"sparsity_error({w})" for w in program.sparsity or ())]
+    sparsity = "float32(nan)" if program.sparsity is None else f"max({', '.join(errors)})" if errors[1:] else "ZERO"
+    kernel = "\n".join(lines).replace("{sparsity}", sparsity) + "\n"
+    return "\n\n".join([*(f"@compiled\n{function}" for function in program.functions), f"@compiled\n{kernel}"])
 
 
 @dataclass(frozen=True)
@@ -245,13 +277,16 @@ class LoopKernel:
 _KERNELS: dict[str, LoopKernel] = {}
 
 _FUNCTIONS = (
-    array_at, wide, draw_inputs, copy_rows, pick_rows, target, error_gradient, squared_error, strength_at,
-    any_nan, observe, sum_gate, sparsity_error, *UPDATES,
+    array_at, wide, apart, draw_inputs, draw_noise, copy_rows, pick_rows, target, error_gradient, squared_error,
+    strength_at, any_nan, observe, sum_gate, sparsity_error, *UPDATES,
 )  # fmt: skip
 _NAMES = {
     **{function.__name__: function for function in _FUNCTIONS},
     **{name: getattr(np, name) for name in ("float32", "float64", "int64", "uint8", "uint32", "uint64", "inf", "nan")},
     "LANES": LANES,
+    "compiled": compiled,
+    "maths": maths,
+    "np": np,
     "ROWS": ROWS,
     "ZERO": ZERO,
 }
@@ -263,7 +298,7 @@ def make_kernel(program: LoopProgram, spec: Spec) -> LoopKernel:
     if text not in _KERNELS:
         file = f"<arithmos kernel {len(_KERNELS)}>"
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-        namespace: dict[str, Any] = {**_NAMES, **program.functions}
+        namespace: dict[str, Any] = {**_NAMES, **program.names}
         exec(compile(text, file, "exec"), namespace)
-        _KERNELS[text] = LoopKernel(compiled(namespace["kernel"]), array_types(program))
+        _KERNELS[text] = LoopKernel(namespace["kernel"], array_types(program))
     return _KERNELS[text]

@@ -1,8 +1,10 @@
-"""Logarithm, exponential, tanh and sigmoid in float32, without a branch or a call, so that loops of them vectorize.
+"""Elementary functions in float32, without a branch or a call, so that loops of them vectorize.
 
 The polynomials are minimax fits of the reduced functions. They are compiled without reassociation, under which
 `(x + MAGIC) - MAGIC` would be x.
 """
+
+import math
 
 import numpy as np
 
@@ -44,6 +46,18 @@ ROOT_HALF_BITS = np.int32(0x3F3504F3)
 ROOT_HALF_TO_ONE = np.int32(0x3F800000 - 0x3F3504F3)
 MANTISSA_BITS = np.int32(0x007FFFFF)
 BIAS, MANTISSA = np.int32(127), np.int32(23)
+SMALLEST, SCALE, SCALED_BITS = np.float32(2.0**-126), np.float32(2.0**23), np.float32(23)
+LN2 = np.float32(math.log(2))
+WHOLE = np.float32(2.0**23)
+"""From here on every float32 is a whole number."""
+ZERO, NAN, NAN_64 = np.float32(0), np.float32(np.nan), np.nan
+HALF_PI_HIGH, HALF_PI_LOW, TWO_OVER_PI = 1.5707963267341256, 6.077100506506192e-11, 0.6366197723675814
+MAGIC_64 = 1.5 * 2.0**52
+MOST_TURNS = 2.0**31
+SIN = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(1, 5))
+COS = tuple((-1.0) ** k / math.factorial(2 * k) for k in range(1, 6))
+SIN_0, SIN_1, SIN_2, SIN_3 = SIN
+COS_0, COS_1, COS_2, COS_3, COS_4 = COS
 TANH_SMALL, TANH_LARGE = np.float32(0.625), np.float32(10)
 
 
@@ -113,3 +127,78 @@ def tanh(x):
     far = ONE - TWO / (exp(TWO * magnitude) + ONE)
     value = near if magnitude < TANH_SMALL else far
     return -value if x < np.float32(0) else value
+
+
+@exactly_compiled
+def full_log(x):
+    """Ln x for any x: -inf at 0, NaN below."""
+    small = x < SMALLEST
+    value = log(x * SCALE if small else x) - (SCALED_BITS * LN2 if small else ZERO)
+    value = -INFINITY if x == ZERO else value
+    return NAN if x < ZERO else value
+
+
+@exactly_compiled
+def sign(x):
+    """-1, 0 or 1; 0 for NaN too, as torch has it."""
+    return np.float32(x > ZERO) - np.float32(x < ZERO)
+
+
+@exactly_compiled
+def smaller(x, y):
+    """The smaller of two numbers; NaN if one is."""
+    return x if x < y or x != x else y
+
+
+@exactly_compiled
+def larger(x, y):
+    """The larger of two numbers; NaN if one is."""
+    return x if x > y or x != x else y
+
+
+@exactly_compiled
+def round(x):
+    """The nearest whole number, and of two the even one; large numbers are whole already."""
+    magnitude = abs(x)
+    value = (magnitude + WHOLE) - WHOLE
+    value = value if magnitude < WHOLE else magnitude
+    return -value if x < ZERO else value
+
+
+@exactly_compiled
+def power(x, y):
+    """x^y, as e^(y ln |x|) with the sign of a whole power; NaN for other powers of negative numbers."""
+    magnitude = exp(y * full_log(abs(x)))
+    whole = round(y) == y
+    odd = whole and np.float32(2) * round(y * HALF) != y
+    value = -magnitude if odd else magnitude
+    value = (value if whole else NAN) if x < ZERO else magnitude
+    return ONE if y == ZERO or x == ONE else value
+
+
+@exactly_compiled
+def _turned(x, quarter):
+    """The sine of x plus a number of quarter turns: the reduction and the polynomials are in float64."""
+    wide = np.float64(x)
+    shifted = wide * TWO_OVER_PI + MAGIC_64
+    n = shifted - MAGIC_64
+    r = (wide - n * HALF_PI_HIGH) - n * HALF_PI_LOW
+    square = r * r
+    sine = r + r * square * (SIN_0 + square * (SIN_1 + square * (SIN_2 + square * SIN_3)))
+    cosine = 1.0 + square * (COS_0 + square * (COS_1 + square * (COS_2 + square * (COS_3 + square * COS_4))))
+    turns = np.int64(np.float64(shifted).view(np.int64) + quarter)
+    value = cosine if turns & 1 else sine
+    value = -value if turns & 2 else value
+    return np.float32(value if abs(n) < MOST_TURNS else wide - wide + NAN_64)
+
+
+@exactly_compiled
+def sin(x):
+    """Sine; NaN beyond some billion turns."""
+    return _turned(x, 0)
+
+
+@exactly_compiled
+def cos(x):
+    """Cosine; NaN beyond some billion turns."""
+    return _turned(x, 1)

@@ -61,12 +61,26 @@ def make_scratch(program: LoopProgram, task: Observations, p: Floats) -> Arrays:
         "g": g,
     }
     arrays |= {name: aligned(shape, np.float32, np.nan) for name, shape in program.shapes.items()}
+    for name, noise in program.noises.items():
+        drawn = aligned((-(-noise.columns // 4) * 4, LANES), np.float32, np.nan)
+        low, high = np.float32(noise.draw.low), np.float32(noise.draw.high)
+        arrays |= {name: drawn, f"{name}_words": drawn.view(np.uint64), f"{name}_range": np.array([low, high - low])}
+    arrays["sizes"] = np.array(program.sizes, np.int64)
     position = 0
     for name, size in program.parameters.items():
         arrays[name] = p[position : position + size]
         arrays[f"g{name[1:]}"] = g[position : position + size]
         position += size
     return arrays
+
+
+def make_noise(program: LoopProgram, spec: Spec, seed: int) -> Arrays:
+    """Return the tables of the generator for the noise of units."""
+    key = (seed, reference.RUN)
+    return {
+        f"{name}_tables": align(philox.row_tables(key, reference.UNIT + noise.call, spec.batch_size))
+        for name, noise in program.noises.items()
+    }
 
 
 def make_setting(spec: Spec, seed: int, thresholds: Sequence[float], kept: NDArray[np.int64]) -> tuple[Setting, Arrays]:

@@ -1,17 +1,44 @@
-"""Network of parts as a program: the calls of compiled functions, line by line, and their arrays.
+"""Network of traced units as a program of Numba: generated functions, their calls, and their arrays.
 
-The lines depend on the parts alone, the arrays on the sizes too. So one kernel serves all sizes of a network.
+Functions and calls depend on the units alone, the arrays on the sizes too. So one kernel serves all sizes of a network.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
-from ...nn._parts import Clamp, ExpLog, Free, Gate, Leaf, Parts, Product, Sigmoid, Sum
-from . import activations, aggregations, maps
-from ._compile import LANES, WIDTH
+from torch import nn
 
-RELU_HIGHEST = {"relu": "inf", "relu6": "6.0"}
+from ..trace import UnitProgram
+from ..trace.derive import gradients
+from ..trace.forward import INPUT, Draw
+from ..trace.program import Term, apply, leaf, walk
+from . import sums, weights
+from ._compile import LANES, WIDTH
+from .loops import Nest, write_nest
+from .schedule import BACKWARD, FORWARD, GRADIENT, WEIGH, Gradients, MatrixProduct, Schedule, schedule
+
+SEED = leaf("seed", None, "bo")
+STRENGTH = leaf("strength")
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Noise of a layer: the call of `arithmos.nn.noise` in an iteration, its columns and its range."""
+
+    call: int
+    columns: int
+    draw: Draw
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Buffer of a layer, which stays as it is: the layer's number, its name and its size."""
+
+    layer: int
+    name: str
+    size: int
 
 
 @dataclass
@@ -19,206 +46,230 @@ class LoopProgram:
     """Steps of a kernel for a network.
 
     Args:
-        weigh: before a batch: effective weights of the parameters, gradients of the weights set to 0.
+        functions: text of the generated functions.
+        names: hand-written functions that are called, by name.
+        weigh: before a batch: values that depend on parameters alone; sums over the batch set to 0.
         forward: for a block: from `x` to `y`.
-        backward: for a block: adds the gradient of the block, from `dy`, to those of the weights.
-        gradient: after a batch: the gradient of the weights, and then of the parameters.
+        backward: for a block: adds the gradient of the block, from `dy`, to sums over the batch.
+        gradient: after a batch: the gradient of the parameters.
         regularize: adds that of the sparsity regularizer.
         project: after a step.
-        sparsity: the effective weight matrices.
-        gate: the gate of the last layer, if it has one.
+        judge_weights: before a record, `weigh` in evaluation mode; empty if that is the same.
+        judge: `forward` in evaluation mode; empty if that is the same.
+        sparsity: arrays of the effective weights; None if no unit declares them.
+        gate: array of the gate of the last layer, if it has one.
         parameters: sizes of the parameters by name, in order; each has a gradient, `g_` for `p_`.
-        shapes: of all other arrays by name; `[o i]` or `[rows, lanes]`.
-        functions: those that are called, by name.
+        buffers: arrays of buffers.
+        noises: arrays of noise.
+        shapes: of all other arrays by name.
+        sizes: widths of the input, between the layers, and of the output.
     """
 
+    sizes: Sequence[int]
+    functions: list[str] = field(default_factory=list)
+    names: dict[str, Callable[..., Any]] = field(default_factory=dict)
     weigh: list[str] = field(default_factory=list)
     forward: list[str] = field(default_factory=list)
     backward: list[str] = field(default_factory=list)
     gradient: list[str] = field(default_factory=list)
     regularize: list[str] = field(default_factory=list)
     project: list[str] = field(default_factory=list)
-    sparsity: list[str] = field(default_factory=list)
+    judge_weights: list[str] = field(default_factory=list)
+    judge: list[str] = field(default_factory=list)
+    sparsity: list[str] | None = None
     gate: str | None = None
     parameters: dict[str, int] = field(default_factory=dict)
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    noises: dict[str, Noise] = field(default_factory=dict)
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     def call(self, function: Callable[..., Any], *arguments: str) -> str:
-        """Return the line that calls a function."""
-        self.functions[function.__name__] = function
+        """Return the line that calls a hand-written function."""
+        self.names[function.__name__] = function
         return f"{function.__name__}({', '.join(arguments)})"
 
-    def array(self, name: str, *shape: int) -> str:
-        """Add an array."""
-        self.shapes[name] = shape
-        return name
 
-    def weight_gradient(self, name: str, dz: str, x: str, dw: str, size: int) -> None:
-        """Add sums of dz x to the gradient of weights, in parts that are summed once per batch."""
-        parts = self.array(f"{name}_parts", size, WIDTH)
-        halves = self.array(f"{name}_halves", size * WIDTH // 2)
-        self.weigh.append(self.call(aggregations.clear_parts, parts))
-        self.backward.append(self.call(aggregations.add_weight_gradient, dz, x, parts))
-        self.gradient.insert(0, self.call(aggregations.fold, parts, halves, dw))
-
-    def parameter(self, name: str, size: int) -> tuple[str, str]:
-        """Add a parameter and its gradient."""
-        self.parameters[f"p_{name}"] = size
-        return f"p_{name}", f"g_{name}"
-
-
-@dataclass(frozen=True)
-class Site:
-    """Position of a layer or leaf: its sizes, and the names of its arrays."""
-
-    name: str
-    i: int
-    o: int
-    x: str
-    z: str
-    dz: str
-    dx: str | None
-
-
-def write(parts: Sequence[Parts], sizes: Sequence[int]) -> LoopProgram:
+def write(units: Sequence[UnitProgram], network: nn.Sequential, sizes: Sequence[int]) -> LoopProgram:
     """Return the program of a network.
 
     Args:
-        parts: of its layers, from input to output.
+        units: programs of its layers, from input to output.
+        network: the network, for the shapes of its parameters.
         sizes: widths of the input, between the layers, and of the output.
     """
-    program = LoopProgram()
-    last = len(parts) - 1
-    backward: list[str] = []
-    for k, part in enumerate(parts):
-        x, dx = ("x", None) if k == 0 else (f"z{k - 1}", f"dz{k - 1}")
-        z, dz = ("y", "dy") if k == last else (f"z{k}", f"dz{k}")
-        for name in (z, dz):
-            program.array(name, sizes[k + 1], LANES)
-        program.backward, program.gate = [program.call(aggregations.clear, dx)] if dx else [], None
-        _layer(program, part, Site(f"layer{k}", sizes[k], sizes[k + 1], x, z, dz, dx))
-        backward = program.backward + backward
-    program.backward = backward
+    program = LoopProgram(sizes)
+    layers = [
+        _Layer(program, number, unit, layer, last=number == len(units) - 1)
+        for number, (unit, layer) in enumerate(zip(units, network, strict=True))
+    ]
+    for layer in layers:
+        layer.declare()
+    differs = any(unit.training is not unit.evaluation for unit in units)
+    for layer in layers:
+        layer.train(judged=not differs)
+        if differs:
+            layer.judge()
+    if any(callable(getattr(layer, "weights", None)) for layer in network):
+        program.sparsity = [array for layer in layers for array in layer.judged_weights]
+    program.gate = layers[-1].gate
     return program
 
 
-def _layer(program: LoopProgram, parts: Parts, at: Site) -> None:
-    if isinstance(parts, Leaf):
-        w = _weights(program, parts, at.name, at.i, at.o)
-        _leaf(program, parts, at, *w)
-    else:
-        _gate(program, parts, at)
+class _Layer:
+    """Layer of a network, which adds its part to the program."""
+
+    def __init__(self, program: LoopProgram, number: int, unit: UnitProgram, module: nn.Module, *, last: bool) -> None:
+        self.program, self.number, self.unit, self.module = program, number, unit, module
+        self.name = f"layer{number}"
+        self.o, self.i = program.sizes[number + 1], program.sizes[number]
+        self.z, self.dz = ("y", "dy") if last else (f"z{number}", f"dz{number}")
+        self.x, self.dx = ("x", "") if number == 0 else (f"z{number - 1}", f"dz{number - 1}")
+        self.leaves: dict[Term, str] = {INPUT: self.x, SEED: self.dz}
+        self.judged_weights: list[str] = []
+        self.gate: str | None = None
+
+    def shape(self, axes: str) -> tuple[int, ...]:
+        """Return the shape of an array with these axes."""
+        counts = {"o": self.o, "i": self.i}
+        flat = prod(counts[axis] for axis in axes if axis != "b")
+        return (flat,) if "b" not in axes else (LANES,) if axes == "b" else (flat, LANES)
+
+    def declare(self) -> None:
+        """Add parameters, buffers, noise, outputs and their adjoints."""
+        program, unit = self.program, self.unit
+        arrays = {}
+        for name, value in self.module.named_parameters():
+            arrays["parameter", name] = f"p_{self.name}_{_plain(name)}"
+            program.parameters[arrays["parameter", name]] = value.numel()
+        for name, buffer in self.module.named_buffers():
+            arrays["buffer", name] = f"c_{self.name}_{_plain(name)}"
+            program.buffers[arrays["buffer", name]] = Buffer(self.number, name, buffer.numel())
+        calls = len(program.noises)
+        for k, draw in enumerate(unit.draws):
+            columns = self.i if draw.axis == "i" else self.o
+            program.noises[f"{self.name}_noise{k}"] = Noise(calls + k, columns, draw)
+        for node in walk([unit.training, unit.evaluation, unit.sparsity, *(unit.weights or ()), unit.gate or SEED]):
+            if node.op in ("parameter", "buffer"):
+                self.leaves[node] = arrays[node.op, node.data.name]
+            elif node.op == "noise":
+                self.leaves[node] = f"{self.name}_noise{node.data}"
+        for array in (self.z, self.dz):
+            program.shapes[array] = (self.o, LANES)
+
+    def train(self, *, judged: bool) -> None:
+        """Add everything of training mode; with `judged`, gate and weights too."""
+        unit, program = self.unit, self.program
+        wanted = [node for node in self.leaves if node.op == "parameter"]
+        found = gradients({unit.training: SEED}, [*wanted, *([INPUT] if self.dx else [])])
+        dx = found.pop(INPUT, None)
+        targets = [(node.data, f"g{self.leaves[node][1:]}", value) for node, value in found.items()]
+        given = {unit.training: self.z}
+        if dx is not None:
+            dx = dx if dx.axes == "bi" and not dx.leaf else _full(dx)
+            given[dx] = self.dx
+        roots = [*given, *(self._judged() if judged else [])]
+        made = schedule(self.name, roots, Gradients(targets))
+        names = self._arrays(made, given, self.name)
+        backward = [] if dx is not None or not self.dx else [program.call(sums.clear, self.dx)]
+        lines = self._lines(made, names)
+        program.weigh += lines[WEIGH]
+        program.forward += lines[FORWARD]
+        program.backward[:0] = backward + lines[BACKWARD]
+        program.gradient += lines[GRADIENT]
+        if judged:
+            self._judge(names)
+        self._regularize(wanted)
+        for name, (low, high) in unit.bounds.items():
+            array = f"p_{self.name}_{_plain(name)}"
+            program.project.append(program.call(weights.project, array, f"float32({low!r})", f"float32({high!r})"))
+
+    def judge(self) -> None:
+        """Add what evaluation mode computes otherwise."""
+        given = {self.unit.evaluation: self.z}
+        made = schedule(f"{self.name}_judge", [*given, *self._judged()])
+        names = self._arrays(made, given, f"{self.name}_judge")
+        lines = self._lines(made, names)
+        self.program.judge_weights += lines[WEIGH]
+        self.program.judge += lines[FORWARD]
+        self._judge(names)
+
+    def _judged(self) -> list[Term]:
+        weights = [_stored(node) for node in self.unit.weights or ()]
+        return [*weights, *([] if self.unit.gate is None else [self.unit.gate])]
+
+    def _judge(self, names: Mapping[Term, str]) -> None:
+        self.judged_weights = [names[_stored(node)] for node in self.unit.weights or ()]
+        self.gate = None if self.unit.gate is None else names[self.unit.gate]
+
+    def _regularize(self, wanted: Sequence[Term]) -> None:
+        found = gradients({self.unit.sparsity: STRENGTH}, wanted)
+        targets = [(node.data, f"g{self.leaves[node][1:]}", value) for node, value in found.items()]
+        made = schedule(f"{self.name}_sparsity", [], Gradients(targets, added=True))
+        lines = self._lines(made, self._arrays(made, {}, f"{self.name}_sparsity"))
+        self.program.regularize += [line for phase in sorted(lines) for line in lines[phase]]
+
+    def _arrays(self, made: Schedule, given: Mapping[Term, str], prefix: str) -> dict[Term, str]:
+        """Return the arrays of all nodes that are stored, and add the new ones."""
+        names = {**self.leaves, **given}
+        kept = [node for steps in made.steps.values() for step in steps for node in _results(step) if node in made.kept]
+        for node in kept:
+            if node not in names:
+                names[node] = f"{prefix}_{node.op}{len(names)}"
+                self.program.shapes[names[node]] = self.shape(node.axes)
+        return names
+
+    def _lines(self, made: Schedule, names: Mapping[Term, str]) -> dict[int, list[str]]:
+        """Return the calls of each phase, and add the functions."""
+        lines: dict[int, list[str]] = {phase: [] for phase in (WEIGH, FORWARD, BACKWARD, GRADIENT)}
+        for phase, steps in made.steps.items():
+            for step in steps:
+                if isinstance(step, MatrixProduct):
+                    self._product(step, names, lines, phase)
+                else:
+                    lines[phase].append(self._nest(step, names))
+                    summed = [node for node in step.reductions if "b" in node.data]
+                    lines[WEIGH] += [self.program.call(weights.zero, names[node]) for node in summed]
+        return lines
+
+    def _nest(self, nest: Nest, names: Mapping[Term, str]) -> str:
+        made = write_nest(nest, names)
+        self.program.functions.append(made.text)
+        for array, axes in made.scratch.items():
+            self.program.shapes[array] = self.shape(axes)
+        widths = {"n_o": f"n_{self.number + 1}", "n_i": f"n_{self.number}"}
+        return f"{nest.name}({', '.join(widths.get(name, name) for name in made.arguments)})"
+
+    def _product(self, step: MatrixProduct, names: Mapping[Term, str], lines: dict[int, list[str]], phase: int) -> None:
+        """Add a matrix product: forward, to the inputs, or to the weights, where it is summed in parts."""
+        first, second = (names[factor] for factor in step.factors)
+        program, result = self.program, names[step.node]
+        if step.node.data == "i":
+            lines[phase].append(program.call(sums.weighted_sum, first, second, result))
+        elif step.node.data == "o":
+            lines[phase].append(program.call(sums.clear, result))
+            lines[phase].append(program.call(sums.add_input_gradient, first, second, result))
+        else:
+            size = self.o * self.i
+            parts, halves = f"{result}_parts", f"{result}_halves"
+            program.shapes |= {parts: (size, WIDTH), halves: (size * WIDTH // 2,)}
+            lines[WEIGH] += [program.call(sums.clear_parts, parts), program.call(weights.zero, result)]
+            lines[phase].append(program.call(sums.add_weight_gradient, first, second, parts))
+            lines[GRADIENT].insert(0, program.call(sums.fold, parts, halves, result))
 
 
-def _weights(program: LoopProgram, leaf: Leaf, name: str, i: int, o: int) -> tuple[str, str, str, str]:
-    """Names of the effective weights, of the bias, and of their gradients."""
-    size = i * o
-    w, dw = program.array(f"{name}_w", size), program.array(f"{name}_dw", size)
-    p, g = program.parameter(f"{name}_w", size)
-    call, clamp = program.call, leaf.map
-    if isinstance(clamp, Clamp):
-        limits = f"float32({clamp.low})", f"float32({clamp.high})"
-        if clamp.project:
-            program.project.append(call(maps.project, p, *limits))
-    if isinstance(clamp, Clamp) and clamp.clip:
-        program.weigh.append(call(maps.clip, p, *limits, w))
-        program.gradient.append(call(maps.clip_gradient, p, *limits, dw, g))
-    elif isinstance(clamp, Clamp | Free):
-        program.weigh.append(call(maps.copy, p, w))
-        program.gradient.append(call(maps.copy, dw, g))
-    elif isinstance(clamp, Sigmoid):
-        program.weigh.append(call(maps.sigmoid_weight, p, w))
-        program.gradient.append(call(maps.sigmoid_weight_gradient, w, dw, g))
-    else:
-        m, g_m = program.parameter(f"{name}_m", size)
-        tanh, sigmoid = program.array(f"{name}_tanh", size), program.array(f"{name}_sigmoid", size)
-        program.weigh.append(call(maps.tanh_sigmoid_weight, p, m, tanh, sigmoid, w))
-        program.gradient.append(call(maps.tanh_sigmoid_weight_gradient, tanh, sigmoid, dw, g, g_m))
-    if leaf.sparsity != "none":
-        signed = str(leaf.sparsity == "signed")
-        program.regularize.append(call(maps.add_sparsity_gradient, p, signed, "strength", g))
-    program.weigh.append(call(maps.zero, dw))
-    program.sparsity.append(w)
-    if not leaf.bias:
-        return w, dw, "", ""
-    bias, g_bias = program.parameter(f"{name}_bias", o)
-    d_bias = program.array(f"{name}_d_bias", o)
-    program.weigh.append(call(maps.zero, d_bias))
-    program.gradient.append(call(maps.copy, d_bias, g_bias))
-    return w, dw, bias, d_bias
+def _results(step: Nest | MatrixProduct) -> list[Term]:
+    return [step.node] if isinstance(step, MatrixProduct) else [*step.nodes, *step.reductions]
 
 
-def _leaf(program: LoopProgram, leaf: Leaf, at: Site, w: str, dw: str, bias: str, d_bias: str) -> None:
-    """Aggregation, bias and activation. An exp-log keeps its own value where bias or activation change it."""
-    call, array, forward, backward = program.call, program.array, program.forward, program.backward
-    a, da = at.z, at.dz
-    if leaf.activation != "none":
-        da = array(f"{at.name}_da", at.o, LANES)
-        backward.append(call(activations.relu_gradient, at.z, f"float32({RELU_HIGHEST[leaf.activation]})", at.dz, da))
-    if leaf.bias:
-        backward.append(call(activations.add_bias_gradient, da, d_bias))
-    if isinstance(leaf.aggregation, ExpLog) and (leaf.bias or leaf.activation != "none"):
-        a = array(f"{at.name}_a", at.o, LANES)
-    _aggregate(program, leaf, at, w, dw, a, da)
-    if a != at.z:
-        forward.append(call(aggregations.copy_outputs, a, at.z))
-    if leaf.bias:
-        forward.append(call(activations.add_bias, bias, at.z))
-    if leaf.activation != "none":
-        forward.append(call(activations.relu, at.z, f"float32({RELU_HIGHEST[leaf.activation]})"))
+def _stored(node: Term) -> Term:
+    """Return a node that has an array of its own."""
+    return apply("copy", node) if node.op in ("const", "size") else node
 
 
-def _aggregate(program: LoopProgram, leaf: Leaf, at: Site, w: str, dw: str, a: str, da: str) -> None:
-    """From x to a, and from da to dw and dx."""
-    call, array, forward, backward = program.call, program.array, program.forward, program.backward
-    if isinstance(leaf.aggregation, Sum):
-        forward.append(call(aggregations.weighted_sum, w, at.x, a))
-        program.weight_gradient(at.name, da, at.x, dw, at.i * at.o)
-        if at.dx:
-            backward.append(call(aggregations.add_input_gradient, w, da, at.dx))
-        return
-    rows, outs = array(f"{at.name}_rows", at.i, LANES), array(f"{at.name}_outs", at.o, LANES)
-    if isinstance(leaf.aggregation, Product):
-        forward.append(call(aggregations.product, w, at.x, a))
-        dx = at.dx or array(f"{at.name}_no_dx", 0, LANES)
-        backward.append(call(aggregations.add_product_gradients, w, at.x, da, rows, outs, dw, dx))
-        return
-    forward += [
-        call(aggregations.log_inputs, at.x, rows),
-        call(aggregations.weighted_sum, w, rows, a),
-        call(aggregations.exp_outputs, a),
-    ]
-    backward.append(call(aggregations.exp_gradient, a, da, outs))
-    program.weight_gradient(at.name, outs, rows, dw, at.i * at.o)
-    if at.dx:
-        backward += [
-            call(aggregations.clear, rows),
-            call(aggregations.add_input_gradient, w, outs, rows),
-            call(aggregations.add_log_gradient, at.x, rows, at.dx),
-        ]
+def _full(dx: Term) -> Term:
+    """Return a gradient of the inputs that is the same for all of them with an element for each."""
+    return apply("where", apply("eq", INPUT, INPUT), dx, dx)
 
 
-def _gate(program: LoopProgram, gate: Gate, at: Site) -> None:
-    call, name = program.call, at.name
-    names = ("z_add", "z_mul", "gate", "dz_add", "dz_mul", "d_gate")
-    z_add, z_mul, g, dz_add, dz_mul, dg = (program.array(f"{name}_{key}", at.o, LANES) for key in names)
-    add = Site(f"{name}_add", at.i, at.o, at.x, z_add, dz_add, at.dx)
-    mul = Site(f"{name}_mul", at.i, at.o, at.x, z_mul, dz_mul, at.dx)
-    program.backward.append(call(activations.mix_gradient, z_add, z_mul, g, at.dz, dz_add, dz_mul, dg))
-    w_add = _weights(program, gate.add, add.name, at.i, at.o)
-    w_mul = w_add if gate.shared else _weights(program, gate.mul, mul.name, at.i, at.o)
-    _leaf(program, gate.add, add, *w_add)
-    _leaf(program, replace(gate.mul, bias=gate.add.bias) if gate.shared else gate.mul, mul, *w_mul)
-    w, g_w = program.parameter(f"{name}_gate", at.i * at.o)
-    dw = program.array(f"{name}_gate_dw", at.i * at.o)
-    program.weigh.append(call(maps.zero, dw))
-    program.gradient.append(call(maps.copy, dw, g_w))
-    program.forward += [
-        call(aggregations.weighted_sum, w, at.x, g),
-        call(activations.mix, z_add, z_mul, g, at.z),
-    ]
-    program.weight_gradient(f"{name}_gate", dg, at.x, dw, at.i * at.o)
-    if at.dx:
-        program.backward.append(call(aggregations.add_input_gradient, w, dg, at.dx))
-    program.gate = g
+def _plain(name: str) -> str:
+    return name.replace(".", "_")

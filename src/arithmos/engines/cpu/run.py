@@ -4,14 +4,16 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from torch import nn
 
 from ...spec import Spec
-from ..contract import Control, Run, State, curve_records
+from ..contract import Control, Run, State, curve_records, unit_code
 from ..judge import Judge
-from ..states import ARRAYS, initial, judged, state_of
+from ..states import ARRAYS, flattened, judged, state_of
+from ..trace import identity, unit_program
 from ._compile import WIDTH
 from .kernel import make_kernel
-from .memory import Arrays, aligned, make_scratch, make_setting
+from .memory import Arrays, aligned, make_noise, make_scratch, make_setting
 from .program import LoopProgram, write
 
 
@@ -19,10 +21,10 @@ class RunState:
     """Run of a spec, from its start or from a checkpoint.
 
     Args:
-        spec: spec of a network whose layers have parts.
+        spec: spec of a network whose layers have programs.
         seed: its seed.
         control: control of the caller, with the checkpoint and how much of the curve to keep.
-        drawn: whether the parameters start at their initial values, or at 0.
+        drawn: whether the parameters start at their initial values, or at 0, to compile.
 
     Raises:
         Failed: a unit raised an error when it was built.
@@ -32,7 +34,12 @@ class RunState:
         self.spec, self.seed = spec, seed
         self.program = program_of(spec)
         self.kernel = make_kernel(self.program, spec)
-        start = initial(spec, seed) if drawn else np.zeros(sum(self.program.parameters.values()), np.float32)
+        start = np.zeros(sum(self.program.parameters.values()), np.float32)
+        buffers: Arrays = {name: np.zeros(one.size, np.float32) for name, one in self.program.buffers.items()}
+        if drawn:
+            with unit_code():
+                network = spec.network(seed)
+            start, buffers = flattened(network), _buffers(self.program, network)
         # A multiple of a register, so that Adam has no remainder; what is beyond the parameters stays 0.
         padded = -(-start.size // WIDTH) * WIDTH
         self._p, self._m, self._v = (aligned((padded,), np.float32, 0) for _ in range(3))
@@ -44,7 +51,7 @@ class RunState:
             self._restore(state)
         kept = curve_records(spec, control.all_records)
         self.setting, fixed = make_setting(spec, seed, [*self.judge.thresholds.values()], kept)
-        self.arrays = self._arrays(fixed)
+        self.arrays = self._arrays(fixed | make_noise(self.program, spec, seed) | buffers)
         self._table = self.kernel.table(self.arrays)
         self._seconds_a_step = 1e-3
 
@@ -106,7 +113,22 @@ class RunState:
         self.judge.restore(0, judged(state))
 
 
+def _buffers(program: LoopProgram, network: nn.Sequential) -> Arrays:
+    """Return the buffers of a run's network, which stay as they are."""
+    return {
+        name: network[one.layer].get_buffer(one.name).detach().float().flatten().numpy().copy()
+        for name, one in program.buffers.items()
+    }
+
+
+_programs: dict[tuple[object, ...], LoopProgram] = {}
+
+
 def program_of(spec: Spec) -> LoopProgram:
     """Return the program of the spec's network."""
-    parts = [part for part in spec.parts if part is not None]
-    return write(parts, spec.sizes)
+    key = (*map(identity, spec.model.layers), spec.sizes)
+    if key not in _programs:
+        with unit_code():
+            network = spec.network(0)
+        _programs[key] = write([unit_program(layer) for layer in spec.model.layers], network, spec.sizes)
+    return _programs[key]

@@ -17,7 +17,7 @@ from ..._platform import cores
 from ...spec import Spec
 from ...tasks import Task
 from ..contract import NO_CONTROL, Control, Failed, Job, Run, State
-from ..probe import unfit
+from ..probe import unfit, without_parts
 from ..resume import guarded
 from .device import Device, Gpu, LoadedKernel, Memory
 from .group import RunGroup
@@ -49,7 +49,7 @@ def refusal(spec: Spec, limits: Limits) -> str | None:
     """Return why a GPU with these limits cannot run a spec, on one line, or None if it can."""
     if added := spec.beyond_adam:
         return f"it trains with Adam as in the published runs, without {', '.join(added)}"
-    if why := unfit(spec):
+    if why := unfit(spec) or without_parts(spec):
         return why
     try:
         make_plan(spec, limits)

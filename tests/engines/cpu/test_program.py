@@ -1,0 +1,223 @@
+"""Programs of layers against torch in float64: at most twice the error of float32 torch."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from tests.engines.cpu.programs import Lines, check, draw
+from torch import nn
+
+from arithmos.engines.cpu.updates import adam, corrections
+from arithmos.functional import clamp
+from arithmos.nn import NAU, NMU, NRU, SNMU, GatedNAUNMU, Linear, LinearReLU6, NACMul, NACMulSigma, noise
+from arithmos.nn._layer import sparsity
+
+
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e19, 1e20])
+def test_a_step_of_adam_is_torch_s(size):
+    """The square of a gradient of 10^20 is infinite in float32, and its share in the second moment is not."""
+    rng = np.random.default_rng(1)
+    g = (size * rng.uniform(-1, 1, 64)).astype(np.float32)
+    p, m, v = rng.normal(size=64).astype(np.float32), np.zeros(64, np.float32), np.zeros(64, np.float32)
+    theirs = torch.from_numpy(p.copy()).requires_grad_()
+    theirs.grad = torch.from_numpy(g.copy())
+    optimizer = torch.optim.Adam([theirs])
+    optimizer.step()
+    step_size, correction, _ = corrections(0, 1e-3, 0.9, 0.999)
+    adam(step_size, correction, 0.9, 0.999, 1e-8, g, p, m, v)
+    assert_allclose(v, optimizer.state[theirs]["exp_avg_sq"], rtol=1e-6)
+    assert_allclose(m, optimizer.state[theirs]["exp_avg"], rtol=1e-6)
+    assert_allclose(p, theirs.detach(), rtol=1e-6)
+
+
+WEIGHTS = {
+    "free": lambda w, v: w,
+    "clamp": lambda w, v: clamp(w, -1.0, 1.0),
+    "sigmoid": lambda w, v: w.sigmoid(),
+    "nac": lambda w, v: w.tanh() * v.sigmoid(),
+    "size": lambda w, v: w.abs(),
+    "square": lambda w, v: w**2 * v,
+}
+INPUTS = {
+    "x": lambda x, g: x,
+    "log": lambda x, g: torch.log(x.abs() + 0.01),
+    "sign": lambda x, g: torch.sign(x),
+    "wave": lambda x, g: torch.sin(2 * x),
+    "reciprocal": lambda x, g: 1 / (x.abs() + 0.5),
+    "gated": lambda x, g: g.clamp(0, 1) * x + 1 - g.clamp(0, 1),
+    "negative": lambda x, g: (x < 0).to(x.dtype),
+}
+TERMS = {
+    "sum": lambda w, x: x @ w.T,
+    "sum of terms": lambda w, x: (w.cos() * x.unsqueeze(-2) + w).sum(-1),
+    "product": lambda w, x: (w * x.unsqueeze(-2) + 1 - w).prod(-1),
+    "product of powers": lambda w, x: ((x.abs() + 0.5).unsqueeze(-2) ** w).prod(-1),
+    "sum of least": lambda w, x: torch.minimum(w, x.unsqueeze(-2)).sum(-1),
+    "total": lambda w, x: x.sum(-1, keepdim=True) * w.sum(-1),
+}
+OUTPUTS = {
+    "value": lambda s, b: s,
+    "bias": lambda s, b: s + b,
+    "exp": lambda s, b: torch.exp(torch.minimum(s, torch.full_like(s, 1.5))),
+    "relu": lambda s, b: torch.relu(s - b),
+    "tanh": lambda s, b: torch.tanh(s) * b,
+    "cos": lambda s, b: torch.cos(s + b),
+    "root": lambda s, b: torch.sqrt(s.abs() + 1),
+    "choice": lambda s, b: torch.where(s > b, s, 0.5 * s),
+}
+PATHS = st.tuples(*(st.sampled_from(list(names)) for names in (WEIGHTS, INPUTS, TERMS, OUTPUTS)))
+MIXES = {
+    "sum": lambda z, g: sum(z),
+    "gate": lambda z, g: g.sigmoid() * z[0] + (1 - g.sigmoid()) * z[-1],
+    "product": lambda z, g: z[0] * z[-1],
+    "larger": lambda z, g: torch.maximum(z[0], z[-1]),
+}
+
+
+class Random(nn.Module):
+    """Unit in the normal form: weight maps, input maps, reductions, outputs, and their combination."""
+
+    def __init__(self, in_features, out_features, paths, mix):
+        super().__init__()
+        self.paths, self.mix = paths, mix
+        matrices = [nn.Parameter(torch.rand(out_features, in_features)) for _ in range(2 * len(paths))]
+        self.matrices = nn.ParameterList(matrices)
+        self.turned = nn.Parameter(torch.rand(in_features, out_features))
+        self.biases = nn.ParameterList([nn.Parameter(torch.rand(out_features)) for _ in paths])
+        self.inputs = nn.ParameterList([nn.Parameter(torch.rand(in_features)) for _ in paths])
+        self.gate = nn.Parameter(torch.rand(out_features))
+
+    def forward(self, x):
+        z = []
+        for k, (weight, inputs, term, output) in enumerate(self.paths):
+            w = WEIGHTS[weight](self.matrices[2 * k], self.matrices[2 * k + 1])
+            if k:
+                w = w * self.turned.T
+            z.append(OUTPUTS[output](TERMS[term](w, INPUTS[inputs](x, self.inputs[k])), self.biases[k]))
+        return MIXES[self.mix](z, self.gate)
+
+    def sparsity(self):
+        w = self.matrices[0]
+        return torch.minimum(w.abs(), (1 - w).abs()).mean() + self.gate.square().sum()
+
+
+SIZES = st.tuples(st.integers(1, 6), st.integers(1, 3), st.integers(1, 2))
+
+
+def compare(paths, mix, sizes, seed, alone):
+    unit = lambda i, o: Random(i, o, paths, mix)  # noqa: E731
+    lines = Lines([unit], (sizes[0], sizes[2])) if alone else Lines([Linear, unit], sizes)
+    check(lines, *(draw(lines, seed + k, 0.1, 0.2) for k in range(3)), strength=0.5)
+
+
+RANDOM = (
+    st.lists(PATHS, min_size=1, max_size=3),
+    st.sampled_from(list(MIXES)),
+    SIZES,
+    st.integers(0, 10**6),
+    st.booleans(),
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(*RANDOM)
+def test_random_units(paths, mix, sizes, seed, alone):
+    compare(paths, mix, sizes, seed, alone)
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None)
+@given(*RANDOM)
+def test_many_random_units(paths, mix, sizes, seed, alone):
+    compare(paths, mix, sizes, seed, alone)
+
+
+@pytest.mark.parametrize("layer", [NAU, NACMul, NMU])
+@pytest.mark.parametrize("inputs", [1, 4, 37])
+def test_many_inputs(layer, inputs):
+    lines = Lines([layer, Linear], (inputs, 3, 2))
+    p, x, t = draw(lines, 1)
+    check(lines, (p * 0.05, x, t))
+
+
+def test_products_with_zeros_among_their_factors():
+    lines = Lines([NMU, Linear], (6, 2, 1))
+    p, x, t = draw(lines, 3)
+    p[:12] = np.tile([1.0, 0.5, 0.0], 4)
+    x[:20, 0], x[10:30, 1], x[5:25, 3] = 0.0, -1.0, 0.0  # factors w x + 1 - w that are 0, up to three at once
+    check(lines, (p, x, t))
+    second = Lines([NAU, NMU], (3, 2, 1))
+    p, x, t = draw(second, 4)
+    p[:6], p[6:], x[:10] = 0.0, 1.0, 0.0
+    check(second, (p, x, t))
+
+
+@pytest.mark.parametrize("layer", [NAU, NMU])
+def test_slopes_of_the_regularizer_are_those_of_torch(layer):
+    w = np.array([-1.5, -1, -0.75, -0.5, -0.25, -0.0, 0, 0.25, 0.5, 0.75, 1, 1.5], np.float32)
+    lines = Lines([layer], (12, 1))
+    x, t = np.zeros((64, 12), np.float32), np.zeros((64, 1), np.float32)
+    alone, both = (lines.run(w, x, t, strength)[1] for strength in (0.0, 3.0))
+    stored = torch.tensor(w[None], requires_grad=True)
+    (3.0 * sparsity(stored, signed=layer is NAU)).backward()
+    g = both - alone
+    assert_allclose(g, stored.grad[0], atol=1e-6)
+    assert_array_equal(g[[3, 8]] == 0, [layer is NAU, True])
+    assert_array_equal(g[[5, 6, 10]], 0)
+
+
+class Clipped(nn.Linear):
+    def forward(self, x):
+        return x @ self.weight.clamp(-1, 1).T
+
+
+def test_a_clip_passes_the_gradient_on_its_boundary_only():
+    for layer in (NAU, lambda i, o: Clipped(i, o, bias=False)):
+        lines = Lines([layer], (5, 1))
+        x, t = np.ones((64, 5), np.float32), np.full((64, 1), -1.0, np.float32)
+        _, g, _ = lines.run(np.array([-1.1, -1, 0.3, 1, 1.1], np.float32), x, t)
+        assert_array_equal(g != 0, [False, True, True, True, False])
+
+
+def test_a_range_is_kept_only_where_the_unit_projects():
+    for project, expected in ((True, [0, 1]), (False, [-1.2, 1.2])):
+        lines = Lines([lambda i, o, project=project: NMU(i, o, project=project)], (1, 2))
+        _, x, t = draw(lines, 0)
+        *_, p = lines.run(np.array([-1.2, 1.2], np.float32), x, t)
+        assert_allclose(p, expected)
+
+
+def test_nan_passes_everywhere():
+    for layers in ([LinearReLU6, GatedNAUNMU], [NAU, NACMulSigma]):
+        lines = Lines(layers, (3, 2, 1))
+        p, x, t = draw(lines, 0)
+        p[:] = np.nan
+        y, _, after = lines.run(p, x, t, 0.5)
+        assert np.isnan(y).all()
+        assert np.isnan(after).all()
+
+
+def test_noise_is_an_input_of_its_own():
+    lines = Lines([NAU, SNMU], (5, 3, 2))
+    rng = np.random.default_rng(0)
+    check(lines, draw(lines, 1, 0.1, 0.2), noises=[rng.uniform(1, 5, (64, 3)).astype(np.float32)])
+    assert [entry.call for entry in lines.program.noises.values()] == [0]
+
+
+class TwoNoises(NAU):
+    def forward(self, x):
+        if not self.training:
+            return super().forward(x)
+        return super().forward(x * noise(x)) + noise(x).sum(-1, keepdim=True)
+
+
+def test_calls_for_noise_are_counted_over_the_network():
+    lines = Lines([TwoNoises, SNMU], (5, 3, 2))
+    assert [entry.call for entry in lines.program.noises.values()] == [0, 1, 2]
+
+
+def test_evaluation_has_lines_of_its_own_only_where_it_differs():
+    assert not Lines([NAU, NMU], (5, 3, 2)).program.judge
+    assert Lines([NAU, NRU], (5, 3, 2)).program.judge
