@@ -28,6 +28,8 @@ SPARE_ROWS = 4
 """Rows beyond the number of constants that an exact formula needs."""
 ROWS_PER_CONSTANT = 5
 """Rows per constant, and ten more, that a formula of noisy data needs."""
+SMALLEST_NOISE = 1e-5
+"""Noise, relative to the target's deviation, below which a formula with estimated constants is no law with noise."""
 MOST_COUNTED = 10_000
 """Rows among which different ones are counted."""
 MOST_TESTED = 100_000
@@ -211,6 +213,10 @@ def _not_noise(
     inside, outside = residual[~checked] ** 2, (y - before)[checked] ** 2
     if outside.mean() > (1 + 8 / math.sqrt(len(outside))) * 1.2 * inside.mean():
         return "the residual is larger on rows not used to find the formula"
+    spread = float(np.std(y))
+    tiny = float(np.sqrt(np.mean(residual**2))) < SMALLEST_NOISE * spread
+    if tiny and not resolution(y).any() and not all(map(is_simple, numbers(node))):
+        return "the residual is larger than rounding and too small for noise: the formula may be an approximation"
     order = sorted(used(node))
     every = max(1, math.ceil(len(y) / MOST_TESTED))
     finding = structure(residual[::every], x[::every], w[::every], order, fitted[::every])

@@ -100,6 +100,9 @@ def power_law(pool: Pool, columns: Sequence[int], most: int = 600, terms: int = 
     found = subsets(np.stack(logs, 1), np.log(np.abs(y)), weight, terms, beam)
     for subset in _promising(found, len(y)):
         for exponents in _exponents(subset.coefficients):
+            odd = [p for j, p in zip(subset.terms.tolist(), exponents, strict=True) if not isinstance(nodes[j], Column)]
+            if sum(not _usual(p) for p in odd) > 1:  # such a formula approximates anything
+                continue
             law = product([(nodes[j], p) for j, p in zip(subset.terms.tolist(), exponents, strict=True)])
             size = values(law, x)
             if not np.isfinite(size).all():
@@ -109,10 +112,15 @@ def power_law(pool: Pool, columns: Sequence[int], most: int = 600, terms: int = 
                 pool.offer(scaled(factor, law) if abs(factor - 1) > 1e-12 else law)
 
 
+def _usual(power: float) -> bool:
+    """Return whether an exponent is a multiple of ½ or ⅓."""
+    return any(abs(power * bottom - round(power * bottom)) < 1e-9 for bottom in (2, 3))
+
+
 def _exponents(raw: Floats) -> Iterator[list[float]]:
     """Yield exponents rounded to simple fractions, coarse ones first, and finally as they are."""
     tried = []
-    for bottom in (1, 2, 6, 12):
+    for bottom in (1, 2, 6):
         near = [round(p * bottom) / bottom for p in raw.tolist()]
         if max(abs(a - b) for a, b in zip(near, raw, strict=True)) < 0.25 / bottom and near not in tried and any(near):
             tried.append(near)
