@@ -35,7 +35,7 @@ def noise(x: Float[Tensor, "*shape"], low: float = 0.0, high: float = 1.0) -> Fl
     """
     if not low < high:
         raise ValueError(f"low must be less than high, got {low} and {high}")
-    source = _source.get()
+    source = None if torch.compiler.is_compiling() else _source.get()  # Dynamo cannot read the variable
     return low + (high - low) * torch.rand_like(x) if source is None else source(x, low, high)
 
 

@@ -48,7 +48,7 @@ def product(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float
         tensor([10.0000,  1.5000])
     """
     check_input(x, weight)
-    if _plain.get():
+    if not torch.compiler.is_compiling() and _plain.get():  # Dynamo cannot read the variable
         return (weight * x.unsqueeze(-2) + (1 - weight)).prod(-1)
     dtype, (x, weight) = at_least_single(x, weight)
     if _transformed(x, weight) or x.numel() * weight.shape[0] <= _piece(x):
