@@ -20,7 +20,12 @@ from arithmos.nn import CELLS
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TEXTS = [*PAGES, *sorted(ROOT.glob("*.md"))]
-ELSEWHERE = {"toml": "tests/papers/test_files.py", "dockerfile": "no Docker here", "bibtex": "no program"}
+ELSEWHERE = {
+    "toml": "tests/papers/test_files.py",
+    "dockerfile": "no Docker here",
+    "bibtex": "no program",
+    "text": "what a program prints",
+}
 """Languages of blocks that are not looked at below, and who does, or why nobody."""
 COMMANDS = dict(reference.commands(main))
 

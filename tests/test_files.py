@@ -19,9 +19,8 @@ from arithmos.cli import main
 from arithmos.export import save as export
 from arithmos.nn import NAU
 from arithmos.regression import from_csv
-from arithmos.report.charts import fit
 from arithmos.report.charts.draw import SUFFIXES, save
-from arithmos.report.page import html
+from arithmos.report.page import fit, html
 from arithmos.store import Store
 
 OLD = b"what was there before"
@@ -116,7 +115,7 @@ def test_every_writer(tmp_path: Path, monkeypatch, name: str, writer: Callable[[
 class Found:
     """A fit that was not made."""
 
-    table = SimpleNamespace(left_out=())
+    table = SimpleNamespace(remarks=())
 
     def __str__(self) -> str:
         return "y = a*b"
@@ -124,7 +123,7 @@ class Found:
 
 def test_a_formula_is_told_even_if_it_cannot_be_drawn(monkeypatch) -> None:
     monkeypatch.setattr(from_csv, "fit_csv", lambda *file, **options: Found())
-    monkeypatch.setattr(fit, "draw", lambda fit: CHART)
+    monkeypatch.setattr(fit, "draw", lambda found: CHART)
     done = CliRunner().invoke(main, ["fit", "data.csv", "--target", "y", "-o", "nowhere/fit.json"])
     assert (done.exit_code, done.stdout) == (1, "y = a*b\n\n")
     assert done.stderr == "arithmos: No such file or directory: nowhere/fit.json\n"
@@ -144,7 +143,7 @@ def test_every_command_says_in_a_line_which_file(tmp_path: Path, request, monkey
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(html, "page", lambda store, paper, *, criterion: "<!doctype html>")
     monkeypatch.setattr(from_csv, "fit_csv", lambda *file, **options: Found())
-    monkeypatch.setattr(fit, "draw", lambda fit: CHART)
+    monkeypatch.setattr(fit, "page_of", lambda found, data: "<!doctype html>")
     Store("runs").append([make_run()])
     Path(name).write_bytes(OLD)
     before = sorted(os.listdir())

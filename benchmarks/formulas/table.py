@@ -19,7 +19,7 @@ VISIBLE = 0.3
 
 def table() -> str:
     """Return the results as Markdown."""
-    known = {name: load(name) for name in METHODS}
+    known = {name: fits for name in METHODS if (fits := load(name))}
     groups = [*dict.fromkeys(case.group for case in CLEAN)]
     noises = [("0.1 % noise", 0.001), ("1 % noise", 0.01), ("5 % noise", 0.05)]
     formulas = len({case.formula for case in CLEAN})
@@ -83,7 +83,7 @@ def _compared(known: dict[str, dict[str, Any]], parts: Sequence[tuple[str, list[
     rows = [[name, *(_share(_of(fits, cases)) for fits in known.values())] for name, cases in parts]
     every = [case for _, cases in parts for case in cases]
     rows.append(["**all**", *(_share(_of(fits, every)) for fits in known.values())])
-    return machine.table(["group", *(method.label for method in METHODS.values())], rows)
+    return machine.table(["group", *(METHODS[name].label for name in known)], rows)
 
 
 def _share(fits: Fits) -> str:
@@ -132,12 +132,12 @@ def _covered(fits: dict[str, Any]) -> str:
 
 def _times(known: dict[str, dict[str, Any]]) -> str:
     rows = []
-    for name, method in METHODS.items():
-        times = sorted(fit["processor_s"] for fit in known[name].values())
+    for name, fits in known.items():
+        times = sorted(fit["processor_s"] for fit in fits.values())
         if times:
             rows.append(
                 [
-                    method.label,
+                    METHODS[name].label,
                     len(times),
                     *(f"{t:.1f}" for t in (median(times), times[int(0.95 * len(times))], times[-1])),
                 ]
@@ -151,9 +151,8 @@ def _about(known: dict[str, dict[str, Any]]) -> list[str]:
     )
     return [
         "Seconds are processor time on one core after the first fit of a process. Arithmos has its default budget,",
-        f"Operon 400,000 evaluations or {BUDGET_S:.0f} s, gplearn {BUDGET_S:.0f} s. The others had one set of rows per",
-        "table, Operon every third of the noisy tables and gplearn every sixth of all. PySR is missing because",
-        "Julia was not available.",
+        f"others at most {BUDGET_S:.0f} s, and Operon 400,000 evaluations. Counts are of the fits made, fewer for",
+        "some methods. A method without fits is not shown. PySR is missing because Julia was not available.",
         "",
         f"{machine.describe('numpy')} Made by `benchmarks/formulas` with {', '.join(versions)}.",
     ]

@@ -40,25 +40,28 @@ class Choice:
 
 
 def save_fit(fit: Fit, path: str | Path, data: str) -> Path:
-    """Save a fit as a page if the path ends in .html, or as a chart; `data` names the data in the title of a page."""
-    return write_fit(fit, path, data) if Path(path).suffix.lower() == ".html" else save(draw(fit), path)
-
-
-def write_fit(fit: Fit, path: str | Path, data: str) -> Path:
-    """Write the page of a fit.
+    """Save a fit as a page if the path ends in .html, or as a chart.
 
     Args:
         fit: the fit.
         path: the file.
-        data: name of the data, for the title.
+        data: name of the data, for the title of a page.
     """
+    if Path(path).suffix.lower() != ".html":
+        return save(draw(fit), path)
+    write_whole(path, page_of(fit, data))
+    return Path(path)
+
+
+def page_of(fit: Fit, data: str) -> str:
+    """Return the page of a fit; `data` is the name of the data, for the title."""
     loader = jinja2.PackageLoader("arithmos.report.page")
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters["printable"] = printable
     choices = [_choice(fit, one) for one in fit.model.formulas_]
-    page = environment.get_template("fit.html").render(
+    return environment.get_template("fit.html").render(
         fit=fit,
         data=data,
         choices=choices,
@@ -68,8 +71,6 @@ def write_fit(fit: Fit, path: str | Path, data: str) -> Path:
         cells=dict(zip(fit.table.names, fit.cells, strict=True)),
         version=__version__,
     )
-    write_whole(path, page)
-    return Path(path)
 
 
 def _choice(fit: Fit, one: ParetoFormula) -> Choice:
