@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from .. import _checks
-from . import madsen2020, mistry2022, mistry2022division, ranking
+from . import arithmos2026, madsen2020, mistry2022, mistry2022division, ranking
 from .evidence import Claim
 from .experiment import Experiment
 from .paper import Criterion, Paper, load_paper
@@ -106,7 +106,9 @@ def _installed() -> Iterator[Paper]:
             warnings.warn(f"{point.value!r} must be a Paper, got {_checks.shown(paper)}", stacklevel=2)
 
 
-PAPERS = Papers(madsen2020.paper, mistry2022.paper, mistry2022division.paper, ranking.paper, *_installed())
+PAPERS = Papers(
+    madsen2020.paper, mistry2022.paper, mistry2022division.paper, ranking.paper, arithmos2026.paper, *_installed()
+)
 """Papers by key; `PAPERS.find("path/to/folder")` adds one from a folder."""
 
 EXPERIMENTS: Records[Experiment] = Records("experiment", lambda paper: paper.experiments)

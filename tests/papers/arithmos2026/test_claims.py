@@ -1,0 +1,25 @@
+"""Our own study: its cells in `results/`, and its claims."""
+
+import pytest
+
+from arithmos.judging.cells import judged
+from arithmos.papers import PAPERS
+from arithmos.papers.claims import claims_of
+
+PAPER = PAPERS["arithmos2026"]
+
+
+@pytest.fixture(scope="module")
+def cells(results):
+    return judged(results, PAPER.experiments, None)
+
+
+def test_every_run_is_stored(cells):
+    for experiment in PAPER.experiments:
+        for spec, at, cell in cells.of(experiment):
+            assert cell.n == experiment.seeds, (experiment.name, spec.model.name, at)
+
+
+def test_the_recipe_solves_what_the_study_says(cells):
+    found = claims_of(cells, PAPER.claims).set_index("claim")["verdict"]
+    assert found.to_dict() == dict.fromkeys(found.index, "holds")
