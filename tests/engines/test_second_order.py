@@ -14,6 +14,7 @@ from arithmos.engines.powers import PowerForm, PowerProblem, rounded
 from arithmos.engines.torch import TorchEngine
 from arithmos.judging.exact import judged_runs
 from arithmos.spec import LM, MODELS, Layer, Model, Spec
+from arithmos.store import Store
 from arithmos.tasks import Arithmetic
 
 POWERS = Model("NAU>RealNPU", (Layer("NAU"), Layer("RealNPU")))
@@ -114,3 +115,11 @@ def test_a_run_that_was_cut_ends_the_same():
 def test_other_engines_refuse_in_a_line():
     assert ENGINES["cpu"]().refuses(spec_of()) == "it trains with first-order optimizers"
     assert spec_of().beyond_adam == ("lm",)
+
+
+def test_runs_are_stored_and_read_back(tmp_path):
+    store = Store(tmp_path / "runs")
+    store.append(judged(spec_of(), (0, 1)))
+    frame = store.load()
+    assert frame["exact"].tolist() == [True, True]
+    assert frame["learning_rate"].isna().all()

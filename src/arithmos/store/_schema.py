@@ -51,7 +51,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "iterations": (COUNT, "last iteration of the training"),
     "batch_size": (COUNT, "observations per iteration"),
     "evaluate_every": (COUNT, "iterations between two records"),
-    "learning_rate": (REAL, "Adam's learning rate"),
+    "learning_rate": (REAL, "learning rate; null for a second-order optimizer"),
     "sparsity_strength": (REAL, "final strength of the sparsity loss"),
     "sparsity_start": (REAL, "iteration at which its strength begins to grow"),
     "sparsity_end": (REAL, "iteration at which its strength is reached"),

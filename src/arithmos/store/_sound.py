@@ -19,7 +19,7 @@ from ._schema import CURVE, HEAVY, PREFIXES, TIME, entries
 
 Counts = NDArray[np.int64]
 
-OPTIONAL = {*OF_TASKS, "input_strength", "exact", "gpu", *HEAVY}
+OPTIONAL = {*OF_TASKS, "input_strength", "learning_rate", "exact", "gpu", *HEAVY}
 """Columns that are null where there is nothing to say."""
 
 MOST_NAMES = 64

@@ -4,30 +4,17 @@ from ..evidence import Cases, Claim, Decision, at_least, more_often
 from ..experiment import axis_value
 from .experiments import CONTENTS, NMU_LM
 
-_CAN = "the 95% interval of the success rate starts at 90% or above"
+_CAN = "the 95% interval of the success rate starts at 80% or above in every cell"
 
 
-def _everywhere(name: str, model: str = NMU_LM.name) -> Claim:
-    """Return the claim that a model solves every cell of a sweep."""
-    [experiment] = [one for one in CONTENTS if one.name == name]
-    places = [axis_value(spec, experiment.axis) for spec in experiment.specs if spec.model.name == model]
-
-    def test(cases: Cases) -> Decision:
-        return Decision.all(at_least(cases(name, model, at), 0.8) for at in places)
-
-    words = {"lm-range": "input ranges", "lm-hidden": "hidden sizes", "lm-inputs": "input sizes"}
-    return Claim(
-        name=f"{name}-solved",
-        where="second-order recipe",
-        text=f"The second-order recipe solves × at all {words[name]}.",
-        criterion="the 95% interval of the success rate starts at 80% or above in every cell",
-        experiments=(name,),
-        test=test,
-    )
+def _ranges(cases: Cases) -> Decision:
+    [experiment] = [one for one in CONTENTS if one.name == "lm-range"]
+    places = [axis_value(spec, experiment.axis) for spec in experiment.specs if spec.model.name == NMU_LM.name]
+    return Decision.all(at_least(cases("lm-range", NMU_LM.name, at), 0.8) for at in places)
 
 
 def _quotients(cases: Cases) -> Decision:
-    return Decision.all(at_least(cases("lm-operations", "RealNPU-LM", at)) for at in ("div", "root"))
+    return Decision.all(at_least(cases("lm-operations", "RealNPU-LM", at), 0.8) for at in ("div", "root"))
 
 
 def _slower(cases: Cases) -> Decision:
@@ -35,9 +22,14 @@ def _slower(cases: Cases) -> Decision:
 
 
 CLAIMS: tuple[Claim, ...] = (
-    _everywhere("lm-range"),
-    _everywhere("lm-hidden"),
-    _everywhere("lm-inputs"),
+    Claim(
+        name="lm-ranges",
+        where="second-order recipe",
+        text="The second-order recipe solves × on ten input ranges, one of which no published model solves.",
+        criterion=_CAN,
+        experiments=("lm-range",),
+        test=_ranges,
+    ),
     Claim(
         name="lm-quotients",
         where="second-order recipe",
