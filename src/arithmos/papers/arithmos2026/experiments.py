@@ -19,8 +19,8 @@ ITERATIONS = 200
 ROWS = 1024
 """Observations per iteration of the recipe; with 100 inputs it learns 200 weights or fewer."""
 
-NMU = MODELS["NMU"]
-NMU_LM = dataclasses.replace(NMU, name="NMU-LM", label="NMU, LM")
+PUBLISHED_NMU = MODELS["NMU"]
+NMU_LM = dataclasses.replace(PUBLISHED_NMU, name="NMU-LM", label="NMU, LM")
 SUM_LM = Model("NAU-LM", (Layer("NAU"), Layer("NAU")), label="NAU, LM")
 POWER_LM = Model("RealNPU-LM", (Layer("NAU"), Layer("RealNPU")), label="RealNPU, LM")
 
@@ -81,14 +81,14 @@ OPERATIONS_LM: list[tuple[Operation, Model]] = [
     ("squared", POWER_LM),
 ]
 
-_SLOW = dataclasses.replace(NMU, name="NMU-slow", label="NMU, a tenth of the rate", schedule=RAMP)
+_SLOW = dataclasses.replace(PUBLISHED_NMU, name="NMU-slow", label="NMU, a tenth of the rate", schedule=RAMP)
 
 CONTENTS = [
     _sweep(
         "lm-range",
         "Multiplication of inputs from ten ranges, by the second-order recipe and by Adam as published",
         [
-            *(Spec(task=_on(range_), model=NMU) for range_ in RANGES),
+            *(Spec(task=_on(range_), model=PUBLISHED_NMU) for range_ in RANGES),
             *(_lm(_on(range_)) for range_ in (*RANGES, *NEGATIVE)),
         ],
         "interpolation",
@@ -116,7 +116,7 @@ CONTENTS = [
         specs=tuple(
             Spec(task=_on(RANGES[1]), model=model, iterations=SHORT, evaluate_every=500, optimizer=adam)
             for model, adam in (
-                (dataclasses.replace(NMU, name="NMU-short", label="NMU, short", schedule=RAMP), Adam()),
+                (dataclasses.replace(PUBLISHED_NMU, name="NMU-short", label="NMU, short", schedule=RAMP), Adam()),
                 (_SLOW, Adam(layer_rates=(1.0, 0.1))),
             )
         ),
