@@ -41,7 +41,7 @@ REFUSED = ("RaisesThird", "Integers", "Lies")
 
 
 def test_each_unit_has_its_row_or_its_line():
-    done = arithmos("run", "table-1", *models(*BESIDE), *SHORT)
+    done = arithmos("run", "table-1", *models(*BESIDE), *SHORT, "--engine", "torch")
     assert done.exit_code == 1
     made = {name: row["n"] for name, row in rows(*BESIDE).items()}
     assert made == {"NMU": 2, **{unit: 0 if unit in (*REFUSED, "RaisesLate") else 2 for unit in BESIDE}}
@@ -60,7 +60,7 @@ def test_each_unit_has_its_row_or_its_line():
         "Refused or failed: 2 of NAU>units.py:RaisesThird, 2 of NAU>units.py:Integers, 2 of NAU>units.py:Lies, "
         "2 of NAU>units.py:RaisesLate."
     )
-    again = arithmos("run", "table-1", *models(*BESIDE), *SHORT)
+    again = arithmos("run", "table-1", *models(*BESIDE), *SHORT, "--engine", "torch")
     assert again.exit_code == 1
     assert "Made 0 runs" in again.stdout
     assert len(Store("runs")) == 12
