@@ -170,6 +170,13 @@ def test_no_formula_is_found_where_there_is_none(target):
     assert model.certificate_.reason
 
 
+@pytest.mark.parametrize("columns", [8, 40])
+def test_a_random_target_of_many_columns_has_no_formula(columns):
+    rng = np.random.default_rng(0)
+    model = fit(rng.normal(size=(100, columns)), rng.normal(size=100), budget_s=1.5)
+    assert model.certificate_.verdict == "not found"
+
+
 def test_a_table_of_a_few_values_is_no_polynomial():
     rng = np.random.default_rng(0)
     x = rng.integers(1, 6, (200, 1)).astype(float)

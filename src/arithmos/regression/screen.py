@@ -9,6 +9,8 @@ from .terms import Floats
 
 FEW = 6
 """With no more columns than this, none is left out."""
+MODERATE = 12
+"""With no more columns than this, all are kept if none seems to matter."""
 MOST = 60
 """Most columns to keep."""
 MOST_TRIPLES = 120
@@ -39,7 +41,7 @@ def relevant(pool: Pool) -> tuple[int, ...]:
                 break
             found += more
         chosen += [i for i in found if i not in chosen]
-    return tuple(chosen)
+    return tuple(chosen) if chosen or count > MODERATE else tuple(range(count))
 
 
 def _standard(x: Floats) -> Floats:

@@ -75,10 +75,14 @@ def only_noise(pool: Pool) -> bool:
 
 def _rounds(pool: Pool) -> Iterator[Iterator[Step]]:
     columns = relevant(pool)
+    power_laws = ("power laws", partial(power_law, pool, range(pool.x.shape[1]), most=0))
+    if not columns:
+        yield iter([power_laws])
+        return
     everything = whole(pool, columns)
     yield iter(
         [
-            ("power laws", partial(power_law, pool, range(pool.x.shape[1]), most=0)),
+            power_laws,
             ("polynomials", partial(polynomials, pool, everything, 300, 6)),
             ("power laws of sums", partial(power_law, pool, columns)),
         ]
