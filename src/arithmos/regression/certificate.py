@@ -32,7 +32,7 @@ SMALLEST_NOISE = 1e-5
 """Noise, relative to the target's deviation, below which a formula with estimated constants is no law with noise."""
 MOST_COUNTED = 10_000
 """Rows among which different ones are counted."""
-MOST_TESTED = 100_000
+MOST_TESTED = 20_000
 """Rows of the tests for structure."""
 LEAST_R2 = 0.5
 """Share of the variance of unused rows that a formula must explain."""

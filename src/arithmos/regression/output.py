@@ -17,6 +17,8 @@ from .refine import free_numbers, refine
 from .search import search
 from .terms import Bools, Floats, Node, constant, numbers, renamed, renumbered, used, values, without_zeros
 
+MOST_VERIFIED = 25
+"""Best formulas, and simplest others, that are evaluated on all rows."""
 MOST_SHOWN = 12
 """Formulas on a Pareto front."""
 
@@ -136,7 +138,11 @@ def find(rows: OutputRows, plan: SearchPlan, stop: Event, say: Callable[[str], N
     candidates = [*pool.found.values()] or [pool.kept(constant(float(np.average(pool.y, weights=pool.w))))]
     if not plan.constants:
         candidates = [pool.kept(_integers(candidate.node)) for candidate in candidates]
-    usable = [one for one in candidates if math.isfinite(one.bits) and _finite(one, columns, rows.x)]
+    wide = rows.x if rows.varies.all() else rows.x[:, columns]
+    best = sorted((one for one in candidates if math.isfinite(one.bits)), key=lambda one: one.bits)
+    simple = sorted(best[MOST_VERIFIED:], key=lambda one: (one.complexity, one.bits))
+    verified = [*best[:MOST_VERIFIED], *simple[:MOST_VERIFIED]]
+    usable = [one for one in verified if np.isfinite(values(one.node, wide)).all()]
     small = [one for one in usable if plan.complexity is None or one.complexity <= plan.complexity]
     chosen = min(small or usable, key=lambda one: one.bits if small else one.complexity)
     names = dict(enumerate(columns.tolist()))
@@ -156,10 +162,6 @@ def find(rows: OutputRows, plan: SearchPlan, stop: Event, say: Callable[[str], N
         tried=pool.offered,
         complete=not (pool.over() or stop.is_set()),
     )
-
-
-def _finite(candidate: Candidate, columns: NDArray[np.intp], x: Floats) -> bool:
-    return bool(np.isfinite(values(candidate.node, x[:, columns])).all())
 
 
 def _integers(node: Node) -> Node:
