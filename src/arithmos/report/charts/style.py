@@ -18,9 +18,10 @@ class Look(NamedTuple):
 
 RED, ORANGE, GOLD, OLIVE = "#d1432f", "#cf6a1c", "#a87c05", "#71891d"
 GREEN, TEAL, BLUE, PURPLE = "#1d9450", "#0b8ca8", "#2f7fd6", "#8e5bd0"
-PINK, BROWN, GRAY = "#d0478f", "#96693c", "#7a7a7a"
+PINK, BROWN, GRAY, INDIGO = "#d0478f", "#96693c", "#7a7a7a", "#5f6fbf"
 
-PALETTE = (BLUE, RED, GREEN, PURPLE, GOLD, PINK, TEAL, BROWN, OLIVE, ORANGE, GRAY)
+PALETTE = (BLUE, RED, GREEN, PURPLE, GOLD, PINK, TEAL, BROWN, OLIVE, ORANGE, GRAY, INDIGO)
+SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 
 LOOKS: dict[str, Look] = {
     "NMU": Look(RED, "triangle-up"),
@@ -55,12 +56,14 @@ INK = "currentColor"
 
 
 def looks(models: Sequence[str]) -> list[Look]:
-    """Return a style for each model: its own, or one that no other has, as long as there are any."""
-    own = [LOOKS[model] for model in models if model in LOOKS]
-    free = [look for look in LOOKS.values() if look.color not in {taken.color for taken in own}] or list(LOOKS.values())
-    strangers = [model for model in models if model not in LOOKS]
+    """Return a style for each model: its own, or one that no other has, with a color that no other has if possible."""
+    own = {model: LOOKS[model] for model in models if model in LOOKS}
+    taken = {look.color for look in own.values()}
+    every = [Look(color, shape) for shape in SHAPES for color in PALETTE]
+    free = sorted(set(every) - set(own.values()), key=lambda look: (look.color in taken, every.index(look)))
+    strangers = [model for model in models if model not in own]
     given = {model: free[number % len(free)] for number, model in enumerate(strangers)}
-    return [LOOKS.get(model) or given[model] for model in models]
+    return [(own | given)[model] for model in models]
 
 
 _FRAME: dict[str, Any] = {
