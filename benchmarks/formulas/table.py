@@ -1,5 +1,6 @@
 """Tables of the results, as Markdown."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
@@ -34,6 +35,8 @@ def table() -> str:
         "",
         _compared(known, [(group, [case for case in CLEAN if case.group == group]) for group in groups]),
         "",
+        f"Arithmos: {_searches(_of(known['arithmos'], CLEAN))}.",
+        "",
         "## With noise",
         "",
         _compared(
@@ -44,6 +47,8 @@ def table() -> str:
                 for group, cases in _noisy(noise)
             ],
         ),
+        "",
+        f"Arithmos: {_searches(_of(known['arithmos'], [case for case in CASES if case.noise]))}.",
         "",
         "## Verdicts of Arithmos",
         "",
@@ -93,6 +98,11 @@ def _share(fits: Fits) -> str:
     return f"{right} of {len(fits)} ({right / len(fits):.0%})"
 
 
+def _searches(fits: Fits) -> str:
+    """Say how many fits each version of the code made."""
+    return ", ".join(f"{count} fits by {name}" for name, count in sorted(Counter(f["version"] for f in fits).items()))
+
+
 def _verdicts(fits: dict[str, Any]) -> list[str]:
     rows = []
     for label, cases in (
@@ -102,13 +112,15 @@ def _verdicts(fits: dict[str, Any]) -> list[str]:
     ):
         made = _of(fits, cases)
         counts = [f"{sum(fit.get('verdict') == v for fit in made)}" for v in ("exact", "noise", "not found")]
-        rows.append([label, *counts, f"{sum(map(_false_exact, made))}", f"{sum(map(_structure_left, made))}"])
+        wrong = [f"{sum(map(_false_exact, made))}", f"{sum(map(_structure_left, made))}"]
+        rows.append([label, *counts, *wrong, _searches(made)])
     for kind in KINDS:
         made = [fit for name, fit in fits.items() if name.startswith(f"no formula | {kind} ")]
         counts = [f"{sum(fit.get('verdict') == v for fit in made)}" for v in ("exact", "noise", "not found")]
-        rows.append([f"no formula: {kind}", *counts, counts[0], counts[1]])
+        rows.append([f"no formula: {kind}", *counts, counts[0], counts[1], _searches(made)])
+    heads = ["target", "*exact*", "*noise*", "*not found*", "false *exact*", "*noise* with structure", "search"]
     return [
-        machine.table(["target", "*exact*", "*noise*", "*not found*", "false *exact*", "*noise* with structure"], rows),
+        machine.table(heads, rows),
         "",
         "*Exact* is false if the formula is not recovered. *Noise* has structure left if the formula is not recovered",
         f"and is off by more than {VISIBLE:g} deviations of the noise within the range, or by anything without noise.",
@@ -133,15 +145,10 @@ def _covered(fits: dict[str, Any]) -> str:
 def _times(known: dict[str, dict[str, Any]]) -> str:
     rows = []
     for name, fits in known.items():
-        times = sorted(fit["processor_s"] for fit in fits.values())
-        if times:
-            rows.append(
-                [
-                    METHODS[name].label,
-                    len(times),
-                    *(f"{t:.1f}" for t in (median(times), times[int(0.95 * len(times))], times[-1])),
-                ]
-            )
+        for version in sorted({fit["version"] for fit in fits.values()}):
+            times = sorted(fit["processor_s"] for fit in fits.values() if fit["version"] == version)
+            figures = (median(times), times[int(0.95 * len(times))], times[-1])
+            rows.append([f"{METHODS[name].label} {version}", len(times), *(f"{t:.1f}" for t in figures)])
     return machine.table(["method", "fits", "median, s", "95 %, s", "longest, s"], rows)
 
 
