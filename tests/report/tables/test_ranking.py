@@ -103,6 +103,17 @@ def test_the_documentation_has_the_table_and_the_counts():
     assert counts.loc[("mul", "NMU")].tolist() == [225, 212, 212, 212]
     assert counts.loc[("div", "NACMul"), ["epsilon", "absolute"]].tolist() == [12, 162]
     assert counts.loc[("div", "NALU"), ["epsilon", "absolute"]].tolist() == [0, 71]
+    few = counts[counts["runs"] != 225]
+    assert len(few) == 21
+    assert set(few["runs"]) == {45}
+    quoted = {"NMRU": (45, 45), "NRU": (45, 41), "RealNPUModified": (42, 40), "RealNPU": (16, 9), "NPU": (11, 7)}
+    for unit, solved in {**quoted, "INALU": (16, 16), "GNALU": (0, 0)}.items():
+        assert tuple(counts.loc[("div", unit), ["epsilon", "last"]]) == solved
+    assert [counts.loc[("mul", unit), "epsilon"] for unit in ("SNMU", "NMRU", "NRU")] == [45, 45, 45]
+    negative = two[two["at"].str.startswith("U[-") & (two["at"] != "U[-2,2]")]
+    below = negative.groupby(["operation", "model"])[["runs", "epsilon"]].sum()
+    assert [below.loc[("div", unit)].tolist() for unit in ("RealNPU", "NPU", "INALU")] == [[20, 5], [20, 0], [20, 0]]
+    assert not below.loc[[("mul", unit) for unit in ("RealNPU", "NPU", "MulMCFC")], "epsilon"].any()
     ten = frame[(frame["inputs"] == 10) & (frame["operation"] == "add")]
     assert ten[["runs", "epsilon", "last"]].sum().tolist() == [225, 221, 53]
 
