@@ -245,9 +245,11 @@ def test_an_engine_that_is_not_there(monkeypatch):
 
 
 def test_an_engine_that_refuses():
-    Path("own.py").write_text(OWN_UNIT)
-    line = complaint("run", "table-1", "--engine", "cpu", "--models", "NAU>own.py:Own", status=2)
+    summed = "class Summed(Own):\n    def forward(self, x):\n        return super().forward(x.cumsum(-1))\n"
+    Path("own.py").write_text(OWN_UNIT + "\n\n" + summed)
+    line = complaint("run", "table-1", "--engine", "cpu", "--models", "NAU>own.py:Summed", status=2)
     assert "engine 'cpu' cannot run this" in line
+    assert "cumsum" in line
 
 
 def test_a_run_its_table_and_its_resumption():

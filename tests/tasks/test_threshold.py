@@ -51,7 +51,7 @@ def test_one_sum_has_a_closed_form():
 
 def test_shipped_thresholds_are_what_a_simulation_gives():
     specs = [spec for experiment in EXPERIMENTS.values() for spec in experiment.specs]
-    tasks = {spec.task for spec in specs if isinstance(spec.task, Arithmetic)}
+    tasks = {spec.task for spec in specs if isinstance(spec.task, Arithmetic) and spec.task.rule != "module"}
     for task in sorted(tasks, key=repr)[::5]:
         for longer in known()["longer"].values():
             shipped, fresh = threshold(task, longer), simulate(task, longer, 20_000)

@@ -28,7 +28,7 @@ def test_bad_units_beside_the_nmu(scheduler):
     Path("units.py").write_text(SOURCE.read_text())
     units = ["Dropped", "Normed", "RaisesThird", "RaisesLate"]
     models = ",".join(["NMU", *(f"NAU>units.py:{unit}" for unit in units)])
-    options = ["--models", models, "--seeds", "2", "--iterations", "30", "--dask", scheduler]
+    options = ["--models", models, "--seeds", "2", "--iterations", "30", "--dask", scheduler, "--engine", "torch"]
     done = arithmos("run", "table-1", *options)
     assert done.exit_code == 1
     made = Store("runs").load(columns=["model"]).groupby("model").size().to_dict()
