@@ -390,6 +390,14 @@ def test_show():
     assert "layer 2, NMU, weight [1 × 2]" in arithmos("show", spec.id, "1").stdout
 
 
+def test_the_kernel_of_a_spec():
+    spec = EXPERIMENTS["table-1"].specs[2]
+    source = arithmos("show", spec.id, "--kernel", "cpu").stdout
+    ast.parse(source)
+    assert "def kernel(" in source
+    assert "is not in the catalogue" in complaint("show", "0" * 16, "--kernel", "cpu", status=2)
+
+
 def test_specs_and_runs_as_json():
     spec = EXPERIMENTS["table-1"].specs[2]
     store_runs("table-1", n=2)

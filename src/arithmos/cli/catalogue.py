@@ -49,17 +49,21 @@ def models(format: Any, width: Any) -> None:
 @click.command(
     cls=Verb,
     epilog="arithmos show table-1\narithmos show table-1 --toml\narithmos show d9b0a7f7de1ff8be\n"
-    "arithmos show d9b0a7f7de1ff8be 0\narithmos show d9b0a7f7de1ff8be 0 --formula",
+    "arithmos show d9b0a7f7de1ff8be 0\narithmos show d9b0a7f7de1ff8be 0 --formula\n"
+    "arithmos show d9b0a7f7de1ff8be --kernel cpu",
 )
 @click.argument("name", shell_complete=experiment_names)
 @click.argument("seed", required=False, type=int)
 @click.option("--toml", is_flag=True, help="Print the experiment as a file for `arithmos run`.")
 @click.option("--formula", is_flag=True, help="Print the network of the run as a formula.")
 @click.option("--json", "as_json", is_flag=True, help="Print a spec with its runs, or a run with its weights, as JSON.")
+@click.option("--kernel", type=click.Choice(["cpu"]), help="Print the source that this engine generates for a spec.")
 @snapped
 @with_papers
 @of_store
-def show(name: str, seed: int | None, toml: bool, formula: bool, as_json: bool, snap: float, store: Path) -> None:
+def show(
+    name: str, seed: int | None, toml: bool, formula: bool, as_json: bool, kernel: str | None, snap: float, store: Path
+) -> None:
     """Show an experiment, a spec or a run.
 
     NAME is an experiment, or the id of a spec, which is shown with its runs. With SEED, one of these runs is shown.
@@ -69,13 +73,31 @@ def show(name: str, seed: int | None, toml: bool, formula: bool, as_json: bool, 
     from ..store import Store
 
     with asked():
-        if formula:
+        if kernel:
+            echo(kernel_page(name))
+        elif formula:
             echo(formula_page(Store(store), name, seed, snap))
         elif re.fullmatch("[0-9a-f]{16}", name):
             made = Store(store), name
             echo(spec_page(*made, as_json=as_json) if seed is None else run_page(*made, seed, as_json=as_json))
         else:
             echo(experiment_page(name, toml))
+
+
+def kernel_page(name: str) -> str:
+    """Return the source of the loop that the cpu engine generates for a spec of the catalogue."""
+    from ..engines.cpu import CpuEngine
+    from ..engines.cpu.kernel import source
+    from ..engines.cpu.run import program_of
+    from ..papers import EXPERIMENTS
+
+    known = (spec for experiment in EXPERIMENTS.values() for spec in experiment.specs if spec.id == name)
+    spec = next(known, None)
+    if spec is None:
+        raise KeyError(f"spec {name!r} is not in the catalogue; `arithmos show EXPERIMENT` lists the ids of its specs")
+    if why := CpuEngine().refuses(spec):
+        raise ValueError(f"engine 'cpu' cannot run {name}: {why}")
+    return source(program_of(spec), spec)
 
 
 def experiment_page(name: str, toml: bool) -> str:
