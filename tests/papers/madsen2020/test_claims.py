@@ -290,7 +290,7 @@ def test_claims_of_a_store(tmp_path):
 
 @pytest.fixture(scope="module")
 def frame(tmp_path_factory):
-    return claims(Store(tmp_path_factory.mktemp("empty")))
+    return claims(Store(tmp_path_factory.mktemp("empty")), [*CLAIMS])
 
 
 def test_an_empty_store_decides_nothing(frame):

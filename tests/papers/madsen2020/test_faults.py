@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from arithmos.papers import EXPERIMENTS
+from arithmos.papers import PAPERS
 from arithmos.papers.madsen2020.experiments import printed
 from arithmos.papers.madsen2020.faults import RESOLUTION, error, fault, readings
 
@@ -15,7 +15,7 @@ def point(name, model, at):
 
 
 def test_every_figure_has_its_resolution():
-    names = {experiment.published.name for experiment in EXPERIMENTS.values() if experiment.published}
+    names = {experiment.published.name for experiment in PAPERS["madsen2020"].experiments if experiment.published}
     assert set(RESOLUTION) == {name for name in names if name.startswith("figure")}
 
 
@@ -82,12 +82,12 @@ def test_a_drawing_can_hide_which_of_both_it_is():
     ],
 )
 def test_fault(name, model, at, measure, expected):
-    [table] = {e.published for e in EXPERIMENTS.values() if e.published and e.published.name == name}
+    [table] = {e.published for e in PAPERS["madsen2020"].experiments if e.published and e.published.name == name}
     assert fault(table, measure, point(name, model, at)) == expected
 
 
 def test_every_published_number_has_an_error_and_a_fault():
-    for table in {experiment.published for experiment in EXPERIMENTS.values() if experiment.published}:
+    for table in {experiment.published for experiment in PAPERS["madsen2020"].experiments if experiment.published}:
         for row in table.table.to_dict("records"):
             for measure in ("solved_at_median", "solved_at_mean", "sparsity_mean"):
                 if not math.isnan(row.get(measure, math.nan)):

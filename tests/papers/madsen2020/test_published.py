@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from arithmos.papers import EXPERIMENTS
+from arithmos.papers import PAPERS
 from arithmos.papers.madsen2020.experiments import printed
 from arithmos.statistics import wilson
 
@@ -26,7 +26,7 @@ ROWS = {
     "figure_subset_ratio": 24,
 }
 TABLES = [name for name in ROWS if name.startswith("table")]
-PUBLISHED = [experiment for experiment in EXPERIMENTS.values() if experiment.published]
+PUBLISHED = [experiment for experiment in PAPERS["madsen2020"].experiments if experiment.published]
 FIGURES = [name for name in ROWS if name.startswith("figure") and "histogram" not in name]
 
 

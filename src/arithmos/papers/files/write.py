@@ -32,7 +32,8 @@ def to_toml(experiment: Experiment) -> str:
         input_size = 4
         fixed = [[0, 4], [0, 2]]
     """
-    blocks = _merged(_blocks(experiment.specs), experiment.axis)
+    swept = experiment.axis or "operation"
+    blocks = _merged(_blocks(experiment.specs, swept), swept)
     common = {name: value for name, value in blocks[0].items() if all(block.get(name) == value for block in blocks)}
     head = {"title": experiment.title, "seeds": experiment.seeds}
     if experiment.axis:
@@ -49,19 +50,23 @@ def to_toml(experiment: Experiment) -> str:
     return "\n".join(lines)
 
 
-def _blocks(specs: Iterable[Spec]) -> list[Values]:
-    """Group the specs that differ only in their model."""
-    blocks: dict[str, tuple[Values, list[Any]]] = {}
+def _blocks(specs: Iterable[Spec], swept: str) -> list[Values]:
+    """Group the specs that differ only in their model, as far as that keeps their order.
+
+    Where settings other than the swept one change, as from a model to one that is trained otherwise, groups start anew.
+    """
+    blocks: dict[tuple[int, str], tuple[Values, list[Any]]] = {}
+    part, before = 0, None
     for spec in specs:
         values = _flat(spec)
-        blocks.setdefault(json.dumps(values), (values, []))[1].append(_model(spec.model))
+        part, before = part + (before not in (None, _rest(values, swept))), _rest(values, swept)
+        blocks.setdefault((part, json.dumps(values)), (values, []))[1].append(_model(spec.model))
     return [{"models": models, **values} for values, models in blocks.values()]
 
 
-def _merged(blocks: list[Values], axis: str) -> list[Values]:
+def _merged(blocks: list[Values], swept: str) -> list[Values]:
     """Merge neighbors that differ only in their position on the axis, or in their operation, into one block."""
     runs: list[list[Values]] = []
-    swept = axis or "operation"
     for block in blocks:
         if not runs or _rest(runs[-1][0], swept) != _rest(block, swept):
             runs.append([])
