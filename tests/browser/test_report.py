@@ -34,7 +34,7 @@ def report(tmp_path_factory):
         cells = [EXPERIMENTS[name].specs for name in ("table-1", "regularizer-mul", "gate")]
         store.append([make_run(spec, seed, "cpu") for specs in cells for spec in specs for seed in range(6)])
         store.append([make_run(make_spec(), 0)])
-    [path] = html.write(folder / "report.html", store)
+    [path] = html.write(folder / "report.html", store, papers=[PAPERS["madsen2020"]])
     return path
 
 

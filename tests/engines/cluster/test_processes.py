@@ -120,9 +120,10 @@ def machines(tmp_path_factory):
 
 @pytest.fixture
 def telltale(machines, tmp_path, monkeypatch):
-    """The client's folder, with a unit that leaves a file where it is loaded."""
+    """The client's folder, with a unit that leaves a file where it is loaded; only the torch engine can run it."""
     monkeypatch.chdir(tmp_path)
-    Path("own.py").write_text(TELLTALE.format(folder=str(machines.folder)) + OWN_UNIT)
+    unit = OWN_UNIT.replace("x.unsqueeze(-2)", "x.cumsum(-1).unsqueeze(-2)")
+    Path("own.py").write_text(TELLTALE.format(folder=str(machines.folder)) + unit)
     return tmp_path
 
 

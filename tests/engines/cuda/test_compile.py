@@ -20,7 +20,7 @@ COMBINATIONS = list(
         repr(spec.parts): dataclasses.replace(DEFAULT, model=spec.model)
         for experiment in EXPERIMENTS.values()
         for spec in experiment.specs
-        if isinstance(spec.task, Arithmetic)
+        if isinstance(spec.task, Arithmetic) and None not in spec.parts
     }.values()
 )
 
