@@ -89,10 +89,9 @@ def kernel_page(name: str) -> str:
     from ..engines.cpu import CpuEngine
     from ..engines.cpu.kernel import source
     from ..engines.cpu.run import program_of
-    from ..papers import EXPERIMENTS
+    from ..papers import find_spec
 
-    known = (spec for experiment in EXPERIMENTS.values() for spec in experiment.specs if spec.id == name)
-    spec = next(known, None)
+    spec = find_spec(name)
     if spec is None:
         raise KeyError(f"spec {name!r} is not in the catalogue; `arithmos show EXPERIMENT` lists the ids of its specs")
     if why := CpuEngine().refuses(spec):

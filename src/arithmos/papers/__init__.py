@@ -5,6 +5,7 @@ from .catalogue import EXPERIMENTS as EXPERIMENTS
 from .catalogue import FIGURES as FIGURES
 from .catalogue import PAPERS as PAPERS
 from .catalogue import criteria_of as criteria_of
+from .catalogue import find_spec as find_spec
 from .comparison import COMPARISONS as COMPARISONS
 from .comparison import Compared as Compared
 from .evidence import Claim as Claim

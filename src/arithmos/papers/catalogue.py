@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from .. import _checks
+from ..spec import Spec
 from . import arithmos2026, madsen2020, mistry2022, mistry2022division, ranking
 from .evidence import Claim
 from .experiment import Experiment
@@ -114,6 +115,12 @@ PAPERS = Papers(
 EXPERIMENTS: Records[Experiment] = Records("experiment", lambda paper: paper.experiments)
 FIGURES: Records[Experiment | Surface] = Records("figure", lambda paper: (*paper.experiments, *paper.surfaces))
 CLAIMS: Records[Claim] = Records("claim", lambda paper: paper.claims)
+
+
+def find_spec(spec_id: str) -> Spec | None:
+    """Return the spec of the catalogue with this id, or None if no experiment has it."""
+    specs = (spec for experiment in EXPERIMENTS.values() for spec in experiment.specs)
+    return next((spec for spec in specs if spec.id == spec_id), None)
 
 
 def criteria_of(experiment: Experiment) -> Mapping[str, Criterion]:

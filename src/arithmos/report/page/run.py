@@ -12,7 +12,7 @@ from ...engines.stored import described
 from ...formula.stored import judge
 from ...judging.references import Reference, best_errors, judge_runs, references, with_thresholds
 from ...judging.runs import solved
-from ...papers import EXPERIMENTS
+from ...papers import find_spec
 from ...spec.stored import problem, sequential
 from ...store import COLUMNS, Store
 from ...tasks.threshold import reference_rules
@@ -33,10 +33,10 @@ def spec_page(store: Store, spec_id: str, *, as_json: bool = False) -> str:
         KeyError: the spec is neither in the store nor in the catalogue.
     """
     runs = store.load(specs=[spec_id], columns=["spec", "thresholds", *listing.MEASURED])
-    known = (spec.json() for experiment in EXPERIMENTS.values() for spec in experiment.specs if spec.id == spec_id)
-    spec = next(known, None) if runs.empty else runs["spec"].iloc[0]
-    if spec is None:
+    known = find_spec(spec_id) if runs.empty else None
+    if known is None and runs.empty:
         raise KeyError(f"spec {spec_id!r} is neither in {store.path} nor in the catalogue")
+    spec = runs["spec"].iloc[0] if known is None else known.json()
     runs = judge_runs(store, runs)
     if as_json:
         return json.dumps({"spec": json.loads(spec), "runs": json.loads(to_json(runs[list(listing.RUNS)]))}, indent=1)
