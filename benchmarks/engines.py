@@ -124,7 +124,7 @@ class Timed:
         self.compilation = 0.0
         for self.seed in count():
             run = RunState(spec, self.seed, Control())
-            self.compilation += seconds(lambda run=run: run.compile(lambda line: None))
+            self.compilation += seconds(lambda run=run: run.kernel.compile())
             run.train(3000)
             self.state = {name: array.copy() for name, array in run.state().items()}
             run.train(3000 + self.iterations)

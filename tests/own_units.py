@@ -41,6 +41,13 @@ class Normed(NMU):
         return self.norm(super().forward(x))
 
 
+class Rounded(NMU):
+    """Says that its weights are 0 or 1."""
+
+    def weights(self):
+        return {"weight": self.weight.round()}
+
+
 class Branching(NMU):
     def forward(self, x):
         return super().forward(x) if x.sum() > 0 else super().forward(-x)

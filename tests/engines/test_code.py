@@ -19,7 +19,7 @@ def test_every_room_is_there():
 
 
 @pytest.mark.parametrize(
-    "file", ["engines/cpu/kernel.py", "engines/cuda/leaf.cuh", "nn/nmu.py", "tasks/thresholds.json"]
+    "file", ["engines/cpu/kernel.py", "engines/cuda/judge.cuh", "nn/nmu.py", "tasks/thresholds.json"]
 )
 def test_the_digest_changes_with_what_decides_the_numbers_of_a_run(copy, file):
     before = digest(copy)

@@ -77,14 +77,6 @@ def unfit(spec: Spec) -> str | None:
     return finding(spec).refused or None
 
 
-def without_parts(spec: Spec) -> str | None:
-    """Return which unit declares no parts, in a line, or None if all do."""
-    for layer in spec.model.layers:
-        if layer.parts is None:
-            return f"it knows units by their parts, and {layer.name} declares none"
-    return None
-
-
 def untraced(spec: Spec) -> str | None:
     """Return which unit has no program, or one that differs from its module, in a line, or None if all have."""
     key = (*map(identity, spec.model.layers), spec.sizes)
@@ -116,6 +108,7 @@ def examine(spec: Spec, device: torch.device = CPU) -> ProbeResult:
     try:
         with unit_code():
             _check_parts(spec)
+            _check_weights(spec)
             if spec.task.sequential:
                 return _examine_cell(spec, device)
             trials = [_repeated(Networks(spec, (seed,), device, stacked=False), _trained(spec)) for seed in SEEDS]
@@ -240,6 +233,27 @@ def _check_parts(spec: Spec) -> None:
     for layer, built, parts, sizes in zip(spec.model.layers, layers, spec.parts, pairwise(spec.sizes), strict=True):
         if layer.own and parts is not None and (why := misdescribed(built, parts, *sizes)):
             raise Failed(f"{layer.name} is not what its parts say: {why}; correct them, or set parts = None")
+
+
+@torch.no_grad()
+def _check_weights(spec: Spec) -> None:
+    """Check that the effective weights of users' layers, which the sparsity error is made of, follow the parameters."""
+    network = spec.network(SEEDS[0])
+    layers = [getattr(network[1], "unit", network[1])] if spec.task.sequential else network
+    for layer, built, (in_features, _) in zip(spec.model.layers, layers, pairwise(spec.sizes), strict=True):
+        if not layer.own or not callable(read := getattr(built, "weights", None)):
+            continue
+        built.eval()
+        if not isinstance(weights := read(), dict) or not all(isinstance(w, Tensor) for w in weights.values()):
+            raise Failed(f"the weights() of {layer.name} must return a dict of tensors by name")
+        generator = torch.Generator().manual_seed(SEEDS[0])
+        x = torch.empty(ROWS, in_features).uniform_(1, 2, generator=generator)
+        before = {name: value.clone() for name, value in weights.items()}, built(x)
+        for parameter in built.parameters():
+            parameter.mul_(torch.empty_like(parameter).uniform_(0.98, 0.99, generator=generator))
+        fixed = before[0] and all(torch.equal(value, before[0][name]) for name, value in read().items())
+        if fixed and not torch.equal(built(x), before[1]):
+            raise Failed(f"the weights() of {layer.name} stay the same when its parameters and its output change")
 
 
 def _comparable(*tensors: Tensor) -> Iterator[Tensor]:

@@ -17,7 +17,7 @@ from ..._platform import cores
 from ...spec import Spec
 from ...tasks import Task
 from ..contract import NO_CONTROL, Control, Failed, Job, Run, State
-from ..probe import unfit, without_parts
+from ..probe import unfit, untraced
 from ..resume import guarded
 from .device import Device, Gpu, LoadedKernel, Memory
 from .group import RunGroup
@@ -49,12 +49,14 @@ def refusal(spec: Spec, limits: Limits) -> str | None:
     """Return why a GPU with these limits cannot run a spec, on one line, or None if it can."""
     if added := spec.beyond_adam:
         return f"it trains with Adam as in the published runs, without {', '.join(added)}"
-    if why := unfit(spec) or without_parts(spec):
+    if why := unfit(spec) or untraced(spec):
         return why
     try:
         make_plan(spec, limits)
     except ValueError as error:
         return str(error)
+    except Failed:  # the runs fail, and say so
+        return None
     return None
 
 
@@ -102,7 +104,8 @@ class _Schedule:
         self.live: list[RunGroup] = []
         self._kernels: dict[str, LoadedKernel] = {}
         self._shared: WeakValueDictionary[object, Memory] = WeakValueDictionary()
-        self.waiting = sorted((self._waiting(job) for job in jobs if job.seeds), key=lambda group: -group.work)
+        groups = (self._waiting(job) for job in jobs if job.seeds)
+        self.waiting = sorted((group for group in groups if group is not None), key=lambda group: -group.work)
         self._codes: dict[str, Future[bytes]] = {}
         self._thresholds: dict[Task, Future[dict[str, float]]] = {}
         for group in self.waiting:
@@ -112,9 +115,13 @@ class _Schedule:
             if spec.task not in self._thresholds:
                 self._thresholds[spec.task] = pool.submit(spec.task.thresholds)
 
-    def _waiting(self, job: Job) -> _Waiting:
-        states = {seed: self.control.resume(job.spec, seed) for seed in job.seeds}
-        return _Waiting(make_plan(job.spec, self.device.limits), job.spec, states)
+    def _waiting(self, job: Job) -> _Waiting | None:
+        try:
+            plan = make_plan(job.spec, self.device.limits)
+        except Failed as error:
+            self.control.failed(job.spec, job.seeds, str(error))
+            return None
+        return _Waiting(plan, job.spec, {seed: self.control.resume(job.spec, seed) for seed in job.seeds})
 
     def _ready(self, group: _Waiting) -> bool:
         return self._codes[group.plan.source].done() and self._thresholds[group.spec.task].done()

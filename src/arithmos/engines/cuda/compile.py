@@ -1,21 +1,16 @@
 """Compile kernels at run time with NVRTC, and cache them on disk.
 
-An entry of the cache is named by everything that determines it: sources, configuration, options, architecture, version
-of NVRTC. It carries its own digest, so a damaged one is compiled again.
+An entry of the cache is determined by sources, configuration, options, architecture and version of NVRTC.
 """
 
-import contextlib
-import hashlib
 import threading
 from functools import lru_cache
 from pathlib import Path
 
-from ..._files import write_whole
-from ..._platform import cache_folder
+from .. import kernel_cache
 
 SOURCES = Path(__file__).parent
 OPTIONS = {"std": "c++17"}
-_DIGEST = 16
 _IMPORTING = threading.Lock()
 """Lock for importing the compiler: several threads compile kernels, and a concurrent import is seen half done."""
 
@@ -27,23 +22,12 @@ def cubin(configuration: str, arch: str) -> bytes:
         configuration: constants of the kernel, ending in the inclusion of its source.
         arch: architecture, such as "sm_90".
     """
-    name = hashlib.blake2b(
-        "\0".join([_sources(), configuration, arch, repr(OPTIONS), _version()]).encode(), digest_size=_DIGEST
-    ).hexdigest()
-    path = cache_folder() / "kernels" / f"{name}.cubin"
-    with contextlib.suppress(OSError):
-        entry = path.read_bytes()
-        if _digest(entry[_DIGEST:]) == entry[:_DIGEST]:
-            return entry[_DIGEST:]
-    code = _compile(configuration, arch)
-    with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, _digest(code) + code)
+    name = kernel_cache.digest(_sources(), configuration, arch, repr(OPTIONS), _version()) + ".cubin"
+    code = kernel_cache.load(name)
+    if code is None:
+        code = _compile(configuration, arch)
+        kernel_cache.save(name, code)
     return code
-
-
-def _digest(code: bytes) -> bytes:
-    return hashlib.blake2b(code, digest_size=_DIGEST).digest()
 
 
 @lru_cache(maxsize=1)

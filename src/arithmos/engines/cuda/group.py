@@ -8,11 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from ...spec import Adam, Spec
 from ...tasks import OPERATIONS, Observations, TableDraws, UniformDraws
-from ..contract import NEVER, Control, Floats, Run, State, curve_records
+from ..contract import NEVER, Control, Floats, Run, State, curve_records, unit_code
 from ..judge import Judge
 from ..states import ARRAYS, initial, judged, state_of
 from .device import Device, LoadedKernel, Memory
@@ -81,6 +82,7 @@ class RunGroup:
         own = {name: device.upload(array) for name, array in self._arrays.items()}
         own["thresholds"] = device.upload(thresholds)
         own["seeds"] = device.upload(np.array(self.seeds, np.uint32))
+        own["constants"] = device.upload(_constants(spec, self.seeds, plan.constants))
         own["curve_records"] = device.upload(kept.astype(np.int32))
         adam = spec.adam
         own["adam"] = shared((adam, spec.iterations), lambda: _adam(adam, spec.iterations))
@@ -173,6 +175,15 @@ class RunGroup:
         }
         arrays = dict(zip(ARRAYS, (rows["parameters"], rows["first"], rows["second"]), strict=True))
         return state_of(int(counts[Count.STEP]), float(self.elapsed_s[run]), arrays, remembered)
+
+
+def _constants(spec: Spec, seeds: tuple[int, ...], count: int) -> Floats:
+    """Return the buffers of each run's network, which stay as they are: `[run, element]`."""
+    if not count:
+        return np.zeros(4, np.float32)
+    with unit_code():
+        networks = [spec.network(seed) for seed in seeds]
+    return np.stack([torch.cat([b.detach().float().flatten() for b in one.buffers()]).numpy() for one in networks])
 
 
 def _adam_steps(adam: Adam, iterations: int) -> int:

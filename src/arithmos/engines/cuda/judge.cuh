@@ -1,27 +1,23 @@
 // Records: errors on the two fixed sets, sparsity, the best record so far, the first step that solved the task.
 #pragma once
-#include "wide.cuh"
+#include "inputs.cuh"
 
 // Mean squared error over a fixed set; every thread gets it.
-__device__ __noinline__ float mean_squared_error(const float4* inputs, const float* targets, int rows, const float* weights,
-                                                 const float* parameters, double* scratch) {
+__device__ __noinline__ float mean_squared_error(const float4* inputs, const float* targets, int rows, float* memory) {
+    const Shared s = share(memory);
     double total = 0.0;
     for (int row = threadIdx.x; row < rows; row += THREADS) {
-        Sums sums;
-        aggregate_rest<0, 1>(
-            weights, 0, [=](int j) { return inputs[(i64)j * rows + row]; }, [](int, const float4& x) { return log4(x); }, sums);
-        float z[First::out];
-        complete(sums, parameters, z);
+        JudgingSums sums;
         float y[OUTPUTS];
-        const Observation at = {weights, parameters};
-        tail_forward<1>(at, z, y);
+        reduce_rest<0, 1>(s.weights, s.parameters, 0, Fixed{inputs, rows, row}, sums);
+        judge_observation(sums, s.weights, s.parameters, y);
 #pragma unroll
         for (int o = 0; o < OUTPUTS; ++o) {
             const double error = y[o] - targets[(i64)row * OUTPUTS + o];
             total += error * error;
         }
     }
-    return (float)(block_sum(total, scratch) / ((double)rows * OUTPUTS));
+    return (float)(block_sum(total, s.scratch) / ((double)rows * OUTPUTS));
 }
 
 __device__ __forceinline__ bool has_nan(const float* parameters) {
@@ -31,21 +27,13 @@ __device__ __forceinline__ bool has_nan(const float* parameters) {
 }
 
 // One record at the current step; true if it is the best so far.
-__device__ __noinline__ bool record(const Settings& c, int slot, u32 t, const float* weights, const float* parameters,
-                                    double* scratch) {
+__device__ __noinline__ bool record(const Settings& c, int slot, u32 t, float* memory) {
+    const Shared s = share(memory);
     const int set = c.sets[slot];
-    const float validation =
-        mean_squared_error(c.validation, c.validation_t + (i64)set * c.validation_rows * OUTPUTS, c.validation_rows,
-                           weights, parameters, scratch);
-    const float test = mean_squared_error(c.test, c.test_t + (i64)set * c.test_rows * OUTPUTS, c.test_rows, weights,
-                                          parameters, scratch);
-    double largest = 0.0;
-    for (int e = threadIdx.x; e < WEIGHTS; e += THREADS) {
-        const float a = fabsf(weights[e]), other = fabsf(1.0f - a);
-        const double error = a < other ? a : other;
-        largest = error > largest ? error : largest;
-    }
-    const float sparsity = (float)block_max(largest, scratch);
+    const float validation = mean_squared_error(
+        c.validation, c.validation_t + (i64)set * c.validation_rows * OUTPUTS, c.validation_rows, memory);
+    const float test = mean_squared_error(c.test, c.test_t + (i64)set * c.test_rows * OUTPUTS, c.test_rows, memory);
+    const float sparsity = WEIGHED ? (float)block_max(sparsity_share(s), s.scratch) : NOT_A_NUMBER;
 
     float* errors = c.errors + (i64)slot * ERRORS;
     i64* counts = c.counts + (i64)slot * (SOLVED + c.threshold_count);
@@ -77,7 +65,7 @@ __device__ __noinline__ bool record(const Settings& c, int slot, u32 t, const fl
         }
     }
     if (improved) {
-        for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) c.best[(i64)slot * PARAMETERS + p] = parameters[p];
+        for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) c.best[(i64)slot * PARAMETERS + p] = s.parameters[p];
     }
     return improved;
 }

@@ -9,14 +9,9 @@ from enum import IntEnum
 from typing import Any
 
 from ... import philox
-from ...nn._parts import EPSILON, Aggregation, Clamp, ExpLog, Free, Product, Sigmoid, Sum, TanhSigmoid, WeightMap
 from ...tasks import OPERATIONS
 from ..contract import NEVER
 
-MAPS: dict[type[WeightMap], str] = {Free: "FREE", Clamp: "CLAMP", TanhSigmoid: "TANH_SIGMOID", Sigmoid: "SIGMOID"}
-AGGREGATIONS: dict[type[Aggregation], str] = {Sum: "SUM", ExpLog: "EXP_LOG", Product: "PRODUCT"}
-ACTIVATIONS = {"none": "IDENTITY", "relu": "RELU", "relu6": "RELU6"}
-SPARSITIES = {"none": "NO_SPARSITY", "signed": "SIGNED", "unsigned": "UNSIGNED"}
 RANGES = ("UNIT", "SHIFTED", "SCALED", "TWO_PARTS", "ROWS")
 """Ways to make training inputs from random words."""
 
@@ -46,6 +41,7 @@ WORDS = {
     "RUN_KEY": philox.RUN,
     "TRAIN_STREAM": philox.TRAIN,
     "ROWS_STREAM": philox.ROWS,
+    "UNIT_STREAM": philox.UNIT,
     "MOST_BITS": philox.MOST_BITS,
 }
 
@@ -74,6 +70,7 @@ FIELDS = (
     ("float*", "second", "[slot, p]"),
     ("float*", "best", "[slot, p]"),
     ("float*", "curve", "[slot, curve, 3]"),
+    ("const float*", "constants", "[slot, CONSTANTS]"),
     ("float*", "errors", "[slot, ERRORS]"),
     ("i64*", "counts", "[slot, SOLVED + threshold_count]"),
     ("const double*", "thresholds", "[threshold]"),
@@ -112,8 +109,8 @@ class Settings(ctypes.Structure):
 
 def declarations() -> str:
     """Return these definitions as C++."""
-    enums: list[Iterable[str]] = [*(each.values() for each in (MAPS, AGGREGATIONS, ACTIVATIONS, SPARSITIES)), RANGES]
-    enums += [[name.upper() for name in OPERATIONS], *(each.__members__ for each in (Count, Error, Ended))]
+    enums: list[Iterable[str]] = [RANGES, [name.upper() for name in OPERATIONS]]
+    enums += [each.__members__ for each in (Count, Error, Ended)]
     return "\n".join(
         [
             "typedef unsigned int u32;",
@@ -122,7 +119,6 @@ def declarations() -> str:
             *(f"enum {{ {', '.join(each)} }};" for each in enums),
             *(f"constexpr u32 {name} = {word}u;" for name, word in WORDS.items()),
             f"constexpr i64 NEVER = {NEVER};",
-            f"constexpr float EPSILON = {EPSILON}f;  // added to every magnitude before its logarithm is taken",
             "struct Settings {",
             *(f"    {kind} {name};" + (f"  // {shape}" if shape else "") for kind, name, shape in FIELDS),
             "};",

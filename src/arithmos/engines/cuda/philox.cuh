@@ -64,3 +64,9 @@ template <int RANGE> __device__ __forceinline__ float number(u32 word, const flo
     const bool second = word & 1u;
     return fmaf(second ? width[1] : width[0], one - 1.0f, second ? low[1] : low[0]);
 }
+
+// Four words as numbers from [low, low + width).
+__device__ __forceinline__ float4 scaled(const Words& words, float low, float width) {
+    return make_float4(number<SCALED>(words.a, &width, &low), number<SCALED>(words.b, &width, &low),
+                       number<SCALED>(words.c, &width, &low), number<SCALED>(words.d, &width, &low));
+}

@@ -5,7 +5,7 @@ the axes of all its arguments; a reduction takes some away. Equal nodes are the 
 needed twice is computed once.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
@@ -162,6 +162,21 @@ def others(factor: Term, adjoint: Term) -> Term:
 def where(condition: Term, yes: Term, no: Term) -> Term:
     """Return a choice."""
     return yes if yes is no else apply("where", condition, yes, no)
+
+
+def remade(node: Term, *args: Term) -> Term:
+    """Return a node with other arguments."""
+    if node.op in REDUCTIONS:
+        return reduced(node.op, args[0], node.data)
+    return others(*args) if node.op == "others" else apply(node.op, *args) if node.args else node
+
+
+def rewritten(roots: Iterable[Term], rule: Callable[[Term], Term]) -> dict[Term, Term]:
+    """Return what a rule makes of the roots and all nodes below them, of each after its arguments."""
+    found: dict[Term, Term] = {}
+    for node in walk(roots):
+        found[node] = rule(remade(node, *(found[arg] for arg in node.args)))
+    return found
 
 
 def walk(roots: Iterable[Term]) -> Iterator[Term]:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from arithmos.engines.cuda.compile import SOURCES
 from arithmos.engines.cuda.device import LoadedKernel
 from arithmos.engines.cuda.names import Settings
-from arithmos.engines.cuda.plan import KernelPlan, Limits
+from arithmos.engines.cuda.plan import H200, KernelPlan, Limits
 
 HERE = Path(__file__).parent
-HOPPER = Limits(shared_per_block=232448, shared_per_multiprocessor=233472, multiprocessors=132)
+HOPPER = H200
 TURING = Limits(shared_per_block=65536, shared_per_multiprocessor=65536, multiprocessors=40, reserved_shared=0)
 
 

@@ -1,0 +1,345 @@
+"""The first layer, which has as many inputs as the task: its reductions, and the gradients of its weights, as C++."""
+
+from ..trace.forward import INPUT
+from ..trace.program import ONE, ZERO, Term, lower_bound, reduced, remade, walk
+from .expressions import STARTS, Statements, function, indented, literal, unrolled, uses
+from .program import LayerProgram, NetworkProgram, gathering, over_inputs
+
+_COUNT = "constexpr int COUNT = OUT - FROM < OUT_TILE ? OUT - FROM : OUT_TILE;"
+
+
+class _Groups:
+    """Values of inputs in groups of four, each a `float4` with lanes c, made once for all outputs."""
+
+    def __init__(self, program: NetworkProgram, roots: list[Term]) -> None:
+        self.program, self.layer = program, program.first
+        self.used = uses(roots)
+        self.shared = {arg for node in walk(roots) if node.axes == "boi" for arg in node.args if arg.axes == "bi"}
+        self.lines: list[str] = []
+        self.names: dict[Term, str] = {}
+
+    def leaf(self, node: Term) -> str | None:
+        """Return a value that is neither an input nor computed from one; None if it is none of these."""
+        raise NotImplementedError
+
+    def kept(self, node: Term, computed: str) -> str:
+        """Return the expression of a group that is kept for the second half."""
+        raise NotImplementedError
+
+    def known(self, node: Term) -> str | None:
+        """Return lane c of a value without outputs; None if it is computed where it is needed."""
+        if "o" in node.axes:
+            return None
+        if node is INPUT:
+            return "part(x, c)"
+        if (found := self.leaf(node)) is not None:
+            return found
+        if node.axes == "bi" and (node in self.program.planes or node in self.shared or self.used[node] > 1):
+            return self.group(node)
+        return None
+
+    def group(self, node: Term) -> str:
+        """Return lane c of a group that is computed here."""
+        if node not in self.names:
+            own = Statements(lambda part: None if part is node else self.known(part), self.layer.sizes, self.used)
+            value = own.form(node)
+            text = f"each([&](int c) {{ {' '.join([*own.lines, f'return {value};'])} }})"
+            self.load(node, self.kept(node, text) if node in self.program.planes else text)
+        return f"part({self.names[node]}, c)"
+
+    def load(self, node: Term, text: str) -> str:
+        """Return lane c of a group that an expression gives."""
+        if node not in self.names:
+            self.names[node] = f"{node.op}{len(self.names)}_"
+            self.lines.append(f"const float4 {self.names[node]} = {text};")
+        return f"part({self.names[node]}, c)"
+
+
+class _Forward(_Groups):
+    """Reductions of an observation: one loop over its inputs."""
+
+    def __init__(self, program: NetworkProgram, root: Term) -> None:
+        self.reductions = over_inputs(root)
+        super().__init__(program, self.reductions)
+        self.rows: dict[Term, str] = {}
+
+    def leaf(self, node: Term) -> str | None:
+        layer = self.layer
+        if node.op == "noise":
+            noise = layer.noises[node.data]
+            low, width = literal(noise.draw.low), literal(noise.width)
+            plane = self.program.planes[node]
+            return self.load(node, f"inputs.template noise<{plane}>(j, {noise.call}, {low}, {width})")
+        if node in layer.stored:
+            place = layer.stored[node]
+            return self.load(node, f"load4(w + {place} + 4 * j)") if "i" in node.axes else f"w[{place}]"
+        return f"p[{layer.index(node.data)}]" if node.op in ("parameter", "buffer") else None
+
+    def kept(self, node: Term, computed: str) -> str:
+        return f"inputs.template kept<{self.program.planes[node]}>(j, [&] {{ return {computed}; }})"
+
+    def of_output(self, node: Term) -> str | None:
+        """Return lane c of a value for output FROM + o."""
+        if "o" not in node.axes:
+            return self.known(node)
+        if node in self.layer.stored:
+            if "i" not in node.axes:
+                return f"w[{self.layer.stored[node]} + FROM + o]"
+            return f"part({self.rows.setdefault(node, f'row{len(self.rows)}')}, c)"
+        if node.op in ("parameter", "buffer"):
+            return f"p[{self.layer.index(node.data, 'FROM + o')}]"
+        return None
+
+    def text(self) -> list[str]:
+        """Return the lines of the function."""
+        layer, sizes = self.layer, self.layer.sizes
+        wide = [(k, node) for k, node in enumerate(self.reductions) if "o" in node.axes]
+        single = [(k, node) for k, node in enumerate(self.reductions) if "o" not in node.axes]
+        loop, once = Statements(self.of_output, sizes, self.used), Statements(self.known, sizes, self.used)
+        for k, node in wide:
+            loop.reduce(node.op, f"s{k}[o][c % CHAINS]", node.args[0], there=self._there(node))
+        for k, node in single:
+            once.reduce(node.op, f"s{k}[c % CHAINS]", node.args[0], there=self._there(node))
+        reads = [
+            f"const float4 {name} = load4(w + {layer.stored[node]} + (FROM + o) * {layer.stride} + 4 * j);"
+            for node, name in self.rows.items()
+        ]
+        starts = unrolled("o", "COUNT", unrolled("c", "CHAINS", [f"s{k}[o][c] = {STARTS[n.op]};" for k, n in wide]))
+        starts += unrolled("c", "CHAINS", [f"s{k}[c] = {STARTS[n.op]};" for k, n in single])
+        ends = unrolled("o", "COUNT", [f"sums.s{k}[FROM + o] = {_chains(n, f's{k}[o]')};" for k, n in wide])
+        last = [f"sums.s{k} = {_chains(n, f's{k}')};" for k, n in single]
+        return [
+            _COUNT,
+            *(f"float s{k}[COUNT][CHAINS];" for k, _ in wide),
+            *(f"float s{k}[CHAINS];" for k, _ in single),
+            *starts,
+            "#pragma unroll UNROLL",
+            "for (int j = first; j < COLUMNS; j += STRIDE) {",
+            "    const float4 x = inputs(j);",
+            *indented(self.lines),
+            *indented(_if_first(unrolled("c", 4, once.lines))),
+            *indented(unrolled("o", "COUNT", [*reads, *unrolled("c", 4, loop.lines)])),
+            "}",
+            *ends,
+            *_if_first(last),
+        ]
+
+    def _there(self, reduction: Term) -> str:
+        """Return the condition that an input is not beyond the last; empty if that changes nothing."""
+        inputs = self.layer.sizes["i"]
+        return "" if inputs % 4 == 0 or neutral(reduction, self.layer) else f"4 * j + c < {inputs}"
+
+
+class _Backward(_Groups):
+    """Gradients of the weights of an input: one loop over the observations of a tile."""
+
+    def __init__(self, program: NetworkProgram) -> None:
+        self.totals = program.first.gathered
+        super().__init__(program, [node.args[0] for node in self.totals])
+        self.before: list[str] = []
+        self.rows: dict[Term, str] = {}
+        self.single: dict[Term, str] = {}
+        self.factors: dict[Term, str] = {}
+        self.sums: dict[Term, str] = {}
+
+    def leaf(self, node: Term) -> str | None:
+        layer, program = self.layer, self.program
+        if node in self.sums:
+            return f"{self.sums[node]}[c]"
+        if node in program.planes:
+            return self.load(node, f"load4(at + {program.planes[node]} * PLANE)")
+        if node in program.rows and node.axes == "b":
+            return self.load(node, f"load4(deltas + {program.rows[node]} * TILE + 4 * q)")
+        if node in layer.stored:
+            place = layer.stored[node]
+            if "i" not in node.axes:
+                return f"w[{place}]"
+            return self.single.setdefault(node, f"weight{len(self.single)}_i")
+        return f"p[{layer.index(node.data)}]" if node.op in ("parameter", "buffer") else None
+
+    def of_output(self, node: Term) -> str | None:
+        """Return lane c of a value for output FROM + o."""
+        layer, rows = self.layer, self.program.rows
+        if "o" not in node.axes:
+            return self.known(node)
+        if node.op == "others":
+            return f"{self.factors.setdefault(node, f'others{len(self.factors)}')}[c]"
+        if node in rows:
+            return f"part({self.rows.setdefault(node, f'delta{len(self.rows)}')}, c)"
+        if node in layer.stored:
+            if "i" not in node.axes:
+                return f"w[{layer.stored[node]} + FROM + o]"
+            return f"{self.single.setdefault(node, f'weight{len(self.single)}')}[o]"
+        return f"p[{layer.index(node.data, 'FROM + o')}]" if node.op in ("parameter", "buffer") else None
+
+    def text(self) -> list[str]:
+        """Return the lines of the function."""
+        layer, sizes, program = self.layer, self.layer.sizes, self.program
+        wide = [(k, node) for k, node in enumerate(self.totals) if "o" in node.axes]
+        single = [(k, node) for k, node in enumerate(self.totals) if "o" not in node.axes]
+        nodes = gathering(layer, program.planes)
+        crossed = [node for node in nodes if node.op == "sum" and node.data == "o" and "i" in node.axes]
+        loop = Statements(self.of_output, sizes, self.used)
+        for k, node in wide:
+            loop.reduce("sum", f"g{k}[o][c % CHAINS]", node.args[0])
+        for number, node in enumerate(crossed):
+            loop.reduce("sum", f"crossed{number}[c]", node.args[0])
+            self.sums[node] = f"crossed{number}"
+        scans = self._scans()
+        early = list(self.lines)
+        once = Statements(self.known, sizes, self.used)
+        for k, node in single:
+            once.reduce("sum", f"g{k}[c % CHAINS]", node.args[0])
+        late = self.lines[len(early) :]
+        read = "const float4 {} = load4(deltas + ({} + FROM + o) * TILE + 4 * q);"
+        reads = [read.format(name, program.rows[node]) for node, name in self.rows.items()]
+        weights = [
+            f"weight{k}[o] = w[{layer.stored[node]} + (FROM + o) * {layer.stride} + i];"
+            for k, node in enumerate(self.single)
+            if "o" in node.axes
+        ]
+        both = [f"total.g{k}[o] = join_chains(g{k}[o], sum_of);" for k, _ in wide]
+        shuffles = [f"total.g{k}[o] += __shfl_xor_sync(ALL_LANES, total.g{k}[o], offset);" for k, _ in wide]
+        ends = [f"total.g{k} = join_chains(g{k}, sum_of);" for k, _ in single]
+        exchanges = [f"total.g{k} += __shfl_xor_sync(ALL_LANES, total.g{k}, offset);" for k, _ in single]
+        return [
+            _COUNT,
+            *(f"float g{k}[COUNT][CHAINS] = {{}};" for k, _ in wide),
+            *(f"float g{k}[CHAINS] = {{}};" for k, _ in single),
+            *(f"float {name}[COUNT];" for node, name in self.single.items() if "o" in node.axes),
+            *(
+                f"const float {name} = w[{layer.stored[node]} + i];"
+                for node, name in self.single.items()
+                if "o" not in node.axes
+            ),
+            *unrolled("o", "COUNT", weights),
+            "#pragma unroll GATHER_UNROLL",
+            "for (int q = share; q < TILE / 4; q += PARTS) {",
+            "    const float* at = batch + i * PITCH + 4 * q;",
+            "    const float4 x = load4(at);",
+            *indented(early),
+            *(f"    float crossed{k}[4] = {{}};" for k in range(len(crossed))),
+            *indented(unrolled("o", "COUNT", [*reads, *scans, *unrolled("c", 4, loop.lines)])),
+            *indented(_if_first([*late, *unrolled("c", 4, once.lines)])),
+            "}",
+            *unrolled("o", "COUNT", [*both, *_doubled("offset", shuffles)]),
+            *_if_first([*ends, *_doubled("offset", exchanges)]),
+        ]
+
+    def _scans(self) -> list[str]:
+        """Return the lines that give each factor of a product the gradient times the product of the others."""
+        lines = []
+        for node, name in list(self.factors.items()):
+            own = Statements(self.of_output, self.layer.sizes, self.used)
+            own.set(f"{name}[c]", node.args[0])
+            place = f"deltas + ({self.program.rows[node]} + FROM + o) * TILE + 4 * q"
+            lines += [
+                f"float {name}[4];",
+                *unrolled("c", 4, own.lines),
+                f"divide_by_factors({name}, {place}, OUT * TILE);",
+            ]
+        return lines
+
+
+def _if_first(lines: list[str]) -> list[str]:
+    return ["if constexpr (FROM == 0) {", *indented(lines), "}"] if lines else []
+
+
+def _doubled(variable: str, lines: list[str]) -> list[str]:
+    """Return a loop over the threads of an input."""
+    if not lines:
+        return []
+    head = f"for (int {variable} = 1; {variable} < PARTS; {variable} *= 2) {{"
+    return ["#pragma unroll", head, *indented(lines), "}"]
+
+
+def _chains(node: Term, name: str) -> str:
+    return f"join_chains({name}, {node.op}_of)"
+
+
+def neutral(reduction: Term, layer: LayerProgram) -> bool:
+    """Return whether a term is 0 in a sum, or 1 in a product, where stored weights are 0, for any finite input."""
+    found: dict[Term, Term] = {}
+    for node in walk(reduction.args):
+        args = [found[arg] for arg in node.args]
+        zero = node.op == "mul" and ZERO in args and all(map(_finite, args))
+        found[node] = ZERO if zero or (node in layer.stored and "i" in node.axes) else remade(node, *args)
+    return found[reduction.args[0]] is {"sum": ZERO, "prod": ONE}.get(reduction.op)
+
+
+def _finite(node: Term) -> bool:
+    """Return whether a value is finite for any finite input of moderate size."""
+    if node.op == "log":
+        return lower_bound(node.args[0]) > 0 and _finite(node.args[0])
+    return node.op in ("const", "input", "add", "sub", "mul", "neg", "abs", "sign") and all(map(_finite, node.args))
+
+
+def _struct(name: str, nodes: list[Term], count: str, prefix: str) -> list[str]:
+    members = [f"{prefix}{k}[{count}]" if "o" in node.axes else f"{prefix}{k}" for k, node in enumerate(nodes)]
+    return [f"struct {name} {{", *(f"    float {member};" for member in members), "};", ""]
+
+
+def reduction_functions(program: NetworkProgram, root: Term, kind: str) -> list[str]:
+    """Return the reductions of the first layer: their sums, the loop, and the exchange between threads.
+
+    Args:
+        program: the network.
+        root: output of its first layer.
+        kind: "Training" or "Judging", which begins their names.
+    """
+    made = _Forward(program, root)
+    joins = []
+    for k, node in enumerate(made.reductions):
+        at = f"sums.s{k}[o]" if "o" in node.axes else f"sums.s{k}"
+        line = f"{at} = {node.op}_of({at}, __shfl_xor_sync(ALL_LANES, {at}, offset));"
+        joins += unrolled("o", "OUT", [line]) if "o" in node.axes else [line]
+    head = "for (int offset = 32 / SPLIT; offset < 32; offset *= 2) {"
+    sums = f"{kind}Sums"
+    return [
+        *_struct(sums, made.reductions, "OUT", "s"),
+        *function(
+            f"void reduce(const float* w, const float* p, int first, const Inputs& inputs, {sums}& sums)",
+            made.text(),
+            template="int FROM, int STRIDE, class Inputs",
+        ),
+        *function(f"void join_split({sums}& sums)", ["#pragma unroll", head, *indented(joins), "}"]),
+    ]
+
+
+def gradient_functions(program: NetworkProgram) -> list[str]:
+    """Return the gradients of the weights of an input, and what a product of zero needs."""
+    made = _Backward(program)
+    signature = (
+        "void gather(const float* w, const float* p, const float* batch, const float* deltas, int i, int share, "
+        "Gradients& total)"
+    )
+    lines = _struct("Gradients", made.totals, "OUT_TILE", "g")
+    for node, place in program.rows.items():
+        if node.op == "others":
+            lines += _zero_function(program, node, place)
+    return [*lines, *function(signature, made.text(), template="int FROM")]
+
+
+def _zero_function(program: NetworkProgram, node: Term, place: int) -> list[str]:
+    """Return the function for a product that is zero: the product of its factors but for one zero."""
+    layer = program.first
+
+    def given(part: Term) -> str | None:
+        if part in program.planes:
+            return f"batch[{program.planes[part]} * PLANE + i * PITCH + b]"
+        if part in layer.stored:
+            return f"w[{layer.stored[part]} + {layer.at(part.axes)}]"
+        return f"p[{layer.index(part.data)}]" if part.op in ("parameter", "buffer") else None
+
+    own = Statements(given, layer.sizes, uses([node.args[0]]))
+    own.set("const float factor", node.args[0])
+    body = ["int zeros = 0;", "float product = 1.0f;", f"for (int i = 0; i < {layer.sizes['i']}; ++i) {{"]
+    body += indented([*own.lines, "if (factor == 0.0f)", "    ++zeros;", "else", "    product *= factor;"])
+    body += ["}", "return zeros == 1 ? product : 0.0f;"]
+    signature = f"float product_of_others{place}(const float* w, const float* p, const float* batch, int b, int o)"
+    return function(signature, body, inline=False)
+
+
+def product_of(node: Term) -> Term:
+    """Return the product whose factors an "others" node is about."""
+    return reduced("prod", node.args[0], "i")

@@ -1,0 +1,65 @@
+// Where the inputs of an observation come from, in groups of four.
+#pragma once
+
+// Drawn for training, and kept in shared memory, each input with its row.
+template <class Draw> struct Drawn {
+    Draw draw;
+    float* at;
+    u32 seed, row, step;
+
+    __device__ __forceinline__ float4 operator()(int j) const { return keep(0, j, draw(j)); }
+
+    template <int PLACE, class Compute> __device__ __forceinline__ float4 kept(int j, Compute compute) const {
+        return keep(PLACE, j, compute());
+    }
+
+    template <int PLACE> __device__ __forceinline__ float4 noise(int j, u32 call, float low, float width) const {
+        return keep(PLACE, j, scaled(Stream(seed, UNIT_STREAM + call, row, step)(j), low, width));
+    }
+
+    __device__ __forceinline__ float4 keep(int place, int j, const float4& x) const {
+        float* to = at + place * PLANE + 4 * j * PITCH;
+#pragma unroll
+        for (int c = 0; c < 4; ++c) to[c * PITCH] = part(x, c);
+        return x;
+    }
+};
+
+template <class Draw> __device__ __forceinline__ Drawn<Draw> drawn(Draw draw, float* at, u32 seed, u32 row, u32 step) {
+    return {draw, at, seed, row, step};
+}
+
+// Read again from shared memory.
+struct Kept {
+    const float* at;
+
+    __device__ __forceinline__ float4 operator()(int j) const { return read(0, j); }
+
+    template <int PLACE, class Compute> __device__ __forceinline__ float4 kept(int j, Compute) const { return read(PLACE, j); }
+
+    template <int PLACE> __device__ __forceinline__ float4 noise(int j, u32, float, float) const { return read(PLACE, j); }
+
+    __device__ __forceinline__ float4 read(int place, int j) const {
+        const float* x = at + place * PLANE + 4 * j * PITCH;
+        return make_float4(x[0], x[PITCH], x[2 * PITCH], x[3 * PITCH]);
+    }
+};
+
+// Of a fixed set.
+struct Fixed {
+    const float4* inputs;
+    int rows, row;
+
+    __device__ __forceinline__ float4 operator()(int j) const { return inputs[(i64)j * rows + row]; }
+
+    template <int, class Compute> __device__ __forceinline__ float4 kept(int, Compute compute) const { return compute(); }
+};
+
+// Reductions for the outputs from FROM on, a tile of outputs at a time.
+template <int FROM, int STRIDE, class Inputs, class Sums>
+__device__ __forceinline__ void reduce_rest(const float* w, const float* p, int first, const Inputs& inputs, Sums& sums) {
+    if constexpr (FROM < OUT) {
+        reduce<FROM, STRIDE>(w, p, first, inputs, sums);
+        reduce_rest<FROM + OUT_TILE, STRIDE>(w, p, first, inputs, sums);
+    }
+}

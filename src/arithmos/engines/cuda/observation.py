@@ -1,0 +1,193 @@
+"""An observation's way through the network and back, in the registers of its thread, as C++."""
+
+from collections.abc import Iterable
+
+from ..trace.forward import INPUT
+from ..trace.program import REDUCTIONS, Term
+from .expressions import STARTS, Statements, function, indented, literal, unrolled, uses
+from .first import product_of
+from .program import SEED, LayerProgram, NetworkProgram, over_inputs, walk_until
+
+
+class _Registers:
+    """Statements of a layer for one observation; values of outputs and inputs are arrays.
+
+    Args:
+        layer: the layer.
+        names: arrays, or for the first layer sums, by node.
+        prefix: prefix of the names of arrays.
+    """
+
+    def __init__(self, layer: LayerProgram, names: dict[Term, str], prefix: str) -> None:
+        self.layer, self.names, self.prefix = layer, names, prefix
+        self.lines: list[str] = []
+
+    def given(self, node: Term) -> str | None:
+        """Return the element of a value that is known."""
+        layer = self.layer
+        if node in self.names:
+            return self.names[node] + "".join(f"[{axis}]" for axis in node.axes if axis != "b")
+        if node in layer.stored:
+            return f"w[{layer.stored[node]} + {layer.at(node.axes)}]"
+        return f"p[{layer.index(node.data)}]" if node.op in ("parameter", "buffer") else None
+
+    def over(self, axes: str, lines: list[str]) -> list[str]:
+        """Return loops over axes."""
+        for axis in "io":
+            if axis in axes:
+                lines = unrolled(axis, self.layer.sizes[axis], lines)
+        return lines
+
+    def compute(self, roots: Iterable[Term]) -> None:
+        """Add what computes the roots, but for terms of sums over the batch."""
+        roots = [root for root in roots if root not in self.names]
+        self.used = uses(roots)
+        for node in walk_until(roots, self.names | dict.fromkeys(self.layer.stored)):
+            if node in self.names or node.leaf or node.boolean or "b" not in node.axes:
+                continue
+            if node.axes != "boi" or node.op == "others":
+                self._add(node)
+
+    def _add(self, node: Term) -> None:
+        name = f"{self.prefix}{node.op}{len(self.names)}"
+        own = node.axes.replace("b", "")
+        shape = "".join(f"[{self.layer.sizes[axis]}]" for axis in own)
+        element = name + "".join(f"[{axis}]" for axis in own)
+        self.lines.append(f"float {name}{shape};")
+        statements = Statements(self.given, self.layer.sizes, self.used)
+        if node.op in REDUCTIONS:
+            statements.reduce(node.op, "total", node.args[0])
+            lines = self.over(node.data, statements.lines)
+            lines = [f"float total = {STARTS[node.op]};", *lines, f"{element} = total;"]
+            self.lines += self.over(own, lines) if own else ["{", *indented(lines), "}"]
+        elif node.op == "others":
+            self.lines += self.over(own.replace("i", ""), self._scan(node, element))
+        else:
+            statements.set(element, node)
+            self.lines += self.over(own, statements.lines) if own else ["{", *indented(statements.lines), "}"]
+        self.names[node] = name
+
+    def _scan(self, node: Term, element: str) -> list[str]:
+        """Return what gives each factor the product of those before it, and then of those after it."""
+        factor, adjoint = node.args
+        start, each = (Statements(self.given, self.layer.sizes, self.used) for _ in range(2))
+        start.set("float before", adjoint)
+        text = each.value(factor)
+        inputs = self.layer.sizes["i"]
+        down = ["#pragma unroll", f"for (int i = {inputs - 1}; i >= 0; --i) {{"]
+        return [
+            *start.lines,
+            *unrolled("i", inputs, [*each.lines, f"{element} = before;", f"before *= {text};"]),
+            "float after = 1.0f;",
+            *down,
+            *indented([*each.lines, f"{element} *= after;", f"after *= {text};"]),
+            "}",
+        ]
+
+    def set(self, target: str, node: Term, axes: str) -> list[str]:
+        """Return loops over axes that set elements to a node, which may be one that is computed on the way."""
+        own = Statements(self.given, self.layer.sizes, uses([node]))
+        own.set(target, node)
+        return self.over(axes, own.lines) or ["{", *indented(own.lines), "}"]
+
+
+def _sums(layer: LayerProgram, root: Term) -> dict[Term, str]:
+    return {node: f"sums.s{k}" for k, node in enumerate(over_inputs(root))}
+
+
+def training_function(program: NetworkProgram) -> list[str]:
+    """Return the function that takes an observation forward and back, and leaves rows and terms."""
+    layers, lines = [], ["const int b = at.b;"]
+    arrays: dict[Term, str] = {}
+    for layer in program.layers:
+        own = _sums(layer, layer.unit.training) if layer.first else {INPUT: arrays[INPUT]}
+        made = _Registers(layer, own, f"l{layer.number}_")
+        for k, noise in enumerate(layer.noises):
+            node = next((n for n in walk_until([layer.unit.training], {}) if n.op == "noise" and n.data == k), None)
+            if node is not None and not (layer.first and "i" in node.axes):
+                name, count = f"l{layer.number}_noise{k}", layer.count(node.axes.strip("b"))
+                low, width = literal(noise.draw.low), literal(noise.width)
+                made.lines += [f"float {name}[{count}];", f"at.noise({noise.call}, {low}, {width}, {name});"]
+                made.names[node] = name
+        made.compute([layer.unit.training])
+        lines += [f"// Layer {layer.number}, {layer.name}.", *made.lines]
+        made.lines = []
+        arrays[INPUT] = made.names[layer.unit.training]
+        layers.append(made)
+    y = arrays[INPUT]
+    lines += ["// The error and its gradient, and back.", "float dy[OUTPUTS];"]
+    lines += unrolled("o", "OUTPUTS", [f"dy[o] = at.scale * ({y}[o] - target[o]);"])
+    seed: str | None = "dy"
+    for made in reversed(layers):
+        layer = made.layer
+        if seed is None:
+            lines += [f"float zero{layer.number}[{layer.sizes['o']}] = {{}};"]
+            seed = f"zero{layer.number}"
+        made.names[SEED] = seed
+        terms, rows = layer.terms, program.rows if layer.first else {}
+        dx = [] if layer.input_gradient is None else [layer.input_gradient]
+        made.compute([*(node.args[0] for node in terms), *row_nodes(rows), *dx])
+        lines += [f"// Layer {layer.number}, {layer.name}.", *made.lines]
+        for node in terms:
+            place = f"terms[{layer.sums[node] - program.gathered} + {layer.flat(node.axes)}]"
+            lines += made.set(place, node.args[0], node.axes)
+        lines += _left(program, made)
+        seed = None
+        for node in dx:
+            seed = f"l{layer.number}_dx"
+            lines += [f"float {seed}[{layer.sizes['i']}];", *made.set(f"{seed}[i]", node, "i")]
+    signature = (
+        "void train_observation(const TrainingSums& sums, const float* w, const float* p, const float* batch, "
+        "const float (&target)[OUTPUTS], const Observation& at, float* terms, float* deltas)"
+    )
+    return function(signature, lines)
+
+
+def row_nodes(rows: Iterable[Term]) -> list[Term]:
+    """Return the nodes that must be known before rows are left."""
+    found = []
+    for node in rows:
+        found += [node.args[1], product_of(node)] if node.op == "others" else [node]
+    return [node for node in found if not node.leaf]
+
+
+def _left(program: NetworkProgram, made: _Registers) -> list[str]:
+    """Return what leaves rows for the second half."""
+    if not made.layer.first:
+        return []
+    lines = []
+    for node, place in program.rows.items():
+        own = Statements(made.given, made.layer.sizes)
+        axes = node.axes.strip("bi")
+        at = f"deltas + ({place} + {'o' if axes else '0'}) * TILE + b"
+        if node.op == "others":
+            adjoint, product = own.value(node.args[1]), own.value(product_of(node))
+            rest = f"{adjoint} * product_of_others{place}(w, p, batch, b, o)"
+            own.lines += [
+                f"at.leave({at}, {adjoint} * {product});",
+                f"at.leave({at} + OUT * TILE, {product} == 0.0f ? {rest} : 0.0f);",
+            ]
+        else:
+            own.lines.append(f"at.leave({at}, {own.value(node)});")
+        lines += made.over(axes, own.lines) or own.lines
+    return ["if (at.leaves) {", *indented(lines), "}"] if lines else []
+
+
+def judging_function(program: NetworkProgram) -> list[str]:
+    """Return the function that takes an observation forward in evaluation mode, and returns the sum of its gate."""
+    lines: list[str] = []
+    name = ""
+    for layer in program.layers:
+        unit = layer.unit
+        made = _Registers(layer, _sums(layer, unit.evaluation) if layer.first else {INPUT: name}, f"l{layer.number}_")
+        gate = unit.gate if layer is program.last else None
+        made.compute([unit.evaluation, *([] if gate is None else [gate])])
+        lines += [f"// Layer {layer.number}, {layer.name}.", *made.lines]
+        name = made.names[unit.evaluation]
+        if gate is not None:
+            lines += ["float gates = 0.0f;", *unrolled("o", "OUTPUTS", [f"gates += {made.names[gate]}[o];"])]
+    lines += unrolled("o", "OUTPUTS", [f"y[o] = {name}[o];"])
+    lines.append(f"return {'gates' if program.last.unit.gate is not None else '0.0f'};")
+    sums = "TrainingSums" if program.first.unit.training is program.first.unit.evaluation else "JudgingSums"
+    signature = f"float judge_observation(const {sums}& sums, const float* w, const float* p, float (&y)[OUTPUTS])"
+    return function(signature, lines)

@@ -1,0 +1,93 @@
+// What the threads of a block share, and the steps of parameters in it.
+#pragma once
+#include "block.cuh"
+#include "maths.cuh"
+#include "philox.cuh"
+
+// Layout of the block's shared memory.
+struct Shared {
+    float* batch;       // [i, PITCH], then what is kept of noise and functions of the inputs, in the same form
+    float* deltas;      // [ROWS_LEFT, TILE]
+    float* weights;     // what the generated code stores of functions of the parameters
+    float* parameters;  // in the order of the network, then constants
+    float* first;       // Adam's moments, unless in registers
+    float* second;
+    float* gradients;   // sums over the tiles of a batch, of weights, then of terms, if they must be kept
+    float* partial;     // [warp, TERMS]
+    double* scratch;    // [warp]
+};
+
+__device__ __forceinline__ Shared share(float* memory) {
+    return {memory + BATCH_AT,  memory + DELTAS_AT,    memory + WEIGHTS_AT, memory + PARAMETERS_AT,
+            memory + FIRST_AT - SHARED_FROM, memory + SECOND_AT - SHARED_FROM,   memory + GRADIENTS_AT, memory + PARTIAL_AT,
+            reinterpret_cast<double*>(memory + SCRATCH_AT)};
+}
+
+// The thread's observation: position in the tile, position in the batch, and what its gradient is scaled by.
+struct Observation {
+    int b;
+    u32 seed, row, step;
+    float scale;         // 2 / (batch * outputs), or 0 for a position without an observation
+    bool taken, leaves;  // whether there is an observation, and whether this thread leaves its values
+
+    __device__ __forceinline__ void leave(float* place, float value) const {
+        *place = BATCH % TILE == 0 || taken ? value : 0.0f;
+    }
+
+    template <int COUNT> __device__ __forceinline__ void noise(u32 call, float low, float width, float (&values)[COUNT]) const {
+        const Stream stream(seed, UNIT_STREAM + call, row, step);
+#pragma unroll
+        for (int j = 0; j < COUNT; j += 4) {
+            const float4 drawn = scaled(stream(j / 4), low, width);
+#pragma unroll
+            for (int c = 0; c < 4; ++c)
+                if (j + c < COUNT) values[j + c] = part(drawn, c);
+        }
+    }
+};
+
+// Moments of the parameters that meet a thread's input, in registers where they are few.
+struct Owned {
+    float first[OWNED + 1], second[OWNED + 1];
+};
+
+// A step of parameter p by its gradient, with its moments in shared memory or in registers, perhaps into a range.
+__device__ __forceinline__ void step(const Shared& s, int p, float gradient, const Adam& adam) {
+    s.parameters[p] = adam(s.parameters[p], gradient, s.first[p], s.second[p]);
+}
+
+__device__ __forceinline__ void step(const Shared& s, int p, float gradient, const Adam& adam, float low, float high) {
+    s.parameters[p] = clamp(adam(s.parameters[p], gradient, s.first[p], s.second[p]), low, high);
+}
+
+__device__ __forceinline__ void step(const Shared& s, Owned& owned, int p, int place, float gradient, const Adam& adam) {
+    if constexpr (OWNED > 0)
+        s.parameters[p] = adam(s.parameters[p], gradient, owned.first[place], owned.second[place]);
+    else
+        step(s, p, gradient, adam);
+}
+
+__device__ __forceinline__ void step(const Shared& s, Owned& owned, int p, int place, float gradient, const Adam& adam,
+                                     float low, float high) {
+    step(s, owned, p, place, gradient, adam);
+    s.parameters[p] = clamp(s.parameters[p], low, high);
+}
+
+// Gradient summed over tiles; true when it is complete. It is KEPT where others than this thread need it.
+template <bool KEPT> __device__ __forceinline__ bool whole(const Shared& s, int place, int tile, float& gradient) {
+    if constexpr (TILES == 1 && !KEPT) return true;
+    if (tile > 0) gradient += s.gradients[place];
+    s.gradients[place] = gradient;
+    return tile == TILES - 1;
+}
+
+template <bool KEPT> __device__ __forceinline__ bool term_total(const Shared& s, int term, int tile, float& gradient) {
+    gradient = 0.0f;
+    for (int warp = 0; warp < WARPS; ++warp) gradient += s.partial[warp * TERMS + term];
+    return whole<KEPT>(s, GATHERED + term, tile, gradient);
+}
+
+__device__ __forceinline__ float sparsity_error(float w) {
+    const float a = fabsf(w), other = fabsf(1.0f - a);
+    return a < other ? a : other;
+}

@@ -1,0 +1,286 @@
+"""Updates of parameters from sums over the batch, and the weights that are stored for them, as C++.
+
+In most layers each parameter changes by itself, in the thread that has its gradient. In others there are sums over
+parameters on the way; there gradients are stored, and every step ends with a barrier.
+"""
+
+from collections.abc import Iterable
+
+from ..trace import Untraceable
+from ..trace.program import REDUCTIONS, Term, apply
+from .expressions import STARTS, Statements, function, indented, is_number, literal, uses
+from .program import Allocator, LayerProgram, NetworkProgram, walk_until
+
+AXES = ("oi", "i", "o", "")
+_BARRIER = "__syncthreads();"
+
+
+class Updates:
+    """Updates of a network.
+
+    Args:
+        program: the network.
+        owned: parameters of the first layer whose moments are in registers, by place.
+    """
+
+    def __init__(self, program: NetworkProgram) -> None:
+        self.program = program
+        self.places = Allocator()
+        self.places.used = program.sums
+        self.staged = [layer for layer in program.layers if not layer.plain]
+        self.owned = self._owned()
+        for layer in program.layers:
+            roots = [*layer.gradients.values(), *layer.penalties.values(), *layer.stored, *(layer.unit.weights or ())]
+            if any(node.op == "others" and "b" not in node.axes for node in walk_until(roots, layer.sums)):
+                raise Untraceable(f"{layer.name} multiplies weights over the inputs, which the cuda engine cannot do")
+        self.text = self._text()
+
+    def _owned(self) -> list[Term]:
+        """Return the parameters that meet inputs of the first layer, if they are the first of all; else none."""
+        first = self.program.first
+        owned = [view for view in first.parameters if "i" in view.axes]
+        size = sum(first.count(view.axes) for view in owned)
+        ends = [first.offsets[view.data.name] + view.data.pieces * first.count(view.axes) for view in owned]
+        return owned if first.plain and owned and max(ends) == size else []
+
+    @property
+    def each(self) -> int:
+        """Owned parameters per input and output."""
+        return sum(view.axes == "oi" for view in self.owned)
+
+    @property
+    def owned_count(self) -> int:
+        """Owned parameters per input."""
+        return self.each * self.program.first.sizes["o"] + sum(view.axes == "i" for view in self.owned)
+
+    @property
+    def owned_parameters(self) -> int:
+        """Owned parameters of all inputs."""
+        return sum(self.program.first.count(view.axes) for view in self.owned)
+
+    def _place(self, view: Term) -> str:
+        """Return the register of a parameter's moments."""
+        same = [other for other in self.owned if other.axes == view.axes]
+        number = same.index(view)
+        if view.axes == "oi":
+            return f"o * {self.each} + {number}"
+        return str(self.each * self.program.first.sizes["o"] + number)
+
+    def _text(self) -> list[str]:
+        lines: list[str] = []
+        for layer in self.program.layers:
+            lines += self._weigh(layer)
+        lines += function("void prepare(const Shared& s)", self._prepared())
+        lines += self._descend("oi") + self._descend("i")
+        lines += function(
+            "void descend_terms(const Shared& s, int tile, const Strength& at)",
+            [line for layer in self.program.layers for line in self._terms(layer)],
+        )
+        lines += function("void finish(const Shared& s, const Strength& at)", self._finished())
+        lines += self._moments()
+        return lines + self._sparsity()
+
+    def _raw(self, layer: LayerProgram, node: Term) -> str | None:
+        """Return an element of a parameter, of a stored weight or of a sum, from shared memory."""
+        if node.op == "strength":
+            return "at.lambda"
+        if node.op in ("parameter", "buffer"):
+            return f"s.parameters[{layer.index(node.data)}]"
+        return None
+
+    def _weight(self, layer: LayerProgram, node: Term, known: Iterable[Term] = ()) -> list[str]:
+        """Return what stores a weight; those that are known are read."""
+
+        def given(part: Term) -> str | None:
+            if part in known and part is not node:
+                return f"s.weights[{layer.stored[part]} + {layer.at(part.axes)}]"
+            return self._raw(layer, part)
+
+        target = f"s.weights[{layer.stored[node]} + {layer.at(node.axes)}]"
+        return self._reduced(layer, node, given, target)
+
+    def _reduced(self, layer: LayerProgram, node: Term, given: object, target: str) -> list[str]:
+        own = Statements(given, layer.sizes, uses([node]))  # type: ignore[arg-type]
+        if node.op not in REDUCTIONS:
+            own.set(target, node)
+            return own.lines
+        own.reduce(node.op, "total", node.args[0])
+        lines = own.lines
+        for axis in node.data:
+            lines = [f"for (int {axis} = 0; {axis} < {layer.sizes[axis]}; ++{axis}) {{", *indented(lines), "}"]
+        return [f"float total = {STARTS[node.op]};", *lines, f"{target} = total;"]
+
+    def _weigh(self, layer: LayerProgram) -> list[str]:
+        """Return the functions that store the weights of an element, by axes."""
+        lines = []
+        for axes in AXES:
+            own = [node for node in layer.stored if node.axes == axes]
+            if own and layer.plain:
+                body = [line for node in own for line in _scoped(self._weight(layer, node))]
+                lines += function(f"void weigh{layer.number}_{axes}(const Shared& s, int o, int i)", body)
+        return lines
+
+    def _weighed(self, layer: LayerProgram, axes: str) -> list[str]:
+        """Return the call that stores the weights of an element."""
+        place = ", ".join(axis if axis in axes else "0" for axis in "oi")
+        return [f"weigh{layer.number}_{axes}(s, {place});"] if any(n.axes == axes for n in layer.stored) else []
+
+    def _each(self, layer: LayerProgram, axes: str, lines: list[str], *, last: bool = False) -> list[str]:
+        """Return a loop over elements, which are shared by the threads, from the first thread or the last."""
+        start = "THREADS - 1 - threadIdx.x" if last else "threadIdx.x"
+        inputs = layer.sizes["i"]
+        places = {
+            "oi": f"const int o = k / {inputs}, i = k % {inputs};",
+            "o": "const int o = k, i = 0;",
+            "i": "const int o = 0, i = k;",
+            "": "const int o = 0, i = 0;",
+        }
+        head = f"for (int k = {start}; k < {layer.count(axes)}; k += THREADS) {{"
+        return [head, f"    {places[axes]}", *indented(lines), "}"] if lines else []
+
+    def _prepared(self) -> list[str]:
+        lines = []
+        for layer in self.program.layers:
+            if layer.plain:
+                for axes in AXES:
+                    lines += self._each(layer, axes, self._weighed(layer, axes))
+            else:
+                lines += self._staged_weights(layer)
+        return lines
+
+    def _staged_weights(self, layer: LayerProgram) -> list[str]:
+        lines, known = [], list[Term]()
+        for node in layer.stored:
+            known.append(node)
+            lines += [*self._each(layer, node.axes, self._weight(layer, node, known)), _BARRIER]
+        return lines
+
+    def _steps(self, layer: LayerProgram, axes: str, sums: dict[Term, str], *, owned: bool) -> list[str]:
+        """Return the steps of the parameters of an element, each by its gradient, and the weights after them."""
+        views = [view for view in layer.parameters if view.axes == axes]
+        if not views:
+            return []
+
+        def given(node: Term) -> str | None:
+            return sums[node] if node in sums else self._raw(layer, node)
+
+        roots = [found[view] for found in (layer.gradients, layer.penalties) for view in views if view in found]
+        own = Statements(given, layer.sizes, uses(roots))
+        values = []
+        for view in views:
+            value = own.value(layer.gradients[view]) if view in layer.gradients else "0.0f"
+            if view in layer.penalties:
+                value = f"with_penalty({value}, {own.value(layer.penalties[view])}, at)"
+            values.append(value)
+        lines = own.lines
+        for view, value in zip(views, values, strict=True):
+            home = self._place(view) if owned else ""
+            where = f"s, {'owned, ' if owned else ''}{layer.index(view.data)}, {f'{home}, ' if owned else ''}"
+            lines.append(f"{self._projected(layer, view, f'{where}{value}')};")
+        return [*lines, *self._weighed(layer, axes)]
+
+    def _projected(self, layer: LayerProgram, view: Term, arguments: str) -> str:
+        bounds = layer.unit.bounds.get(view.data.name)
+        ends = f", {literal(bounds[0])}, {literal(bounds[1])}" if bounds else ""
+        return f"step({arguments}, at.adam{ends})"
+
+    def _descend(self, axes: str) -> list[str]:
+        """Return the update by what a thread has gathered, of the weights of an output, or of an input alone."""
+        layer = self.program.first
+        totals = [(k, node) for k, node in enumerate(layer.gathered) if node.axes == axes]
+        keep = "false" if layer.plain else "true"
+        lines = ["bool done = tile == TILES - 1;"]
+        for k, node in totals:
+            source = f"gradient.g{k}[n]" if axes == "oi" else f"gradient.g{k}"
+            place = f"{layer.sums[node]} + {layer.flat(axes)}"
+            lines += [f"float g{k} = {source};", f"done = whole<{keep}>(s, {place}, tile, g{k});"]
+        if layer.plain:
+            steps = self._steps(layer, axes, {node: f"g{k}" for k, node in totals}, owned=bool(self.owned))
+            lines += ["if (done) {", *indented(steps), "}"] if steps else []
+        name, where = ("descend_weights", "int o, int n, int i") if axes == "oi" else ("descend_input", "int i")
+        arguments = f"const Shared& s, Owned& owned, {where}, int tile, const Gradients& gradient, const Strength& at"
+        return function(f"void {name}({arguments})", lines)
+
+    def _terms(self, layer: LayerProgram) -> list[str]:
+        """Return the updates by terms of observations: few, so the last threads take them, which have least to do."""
+        lines = []
+        keep = "false" if layer.plain else "true"
+        for axes in AXES:
+            if layer.first and "i" in axes:
+                continue
+            totals = [(k, node) for k, node in enumerate(layer.terms) if node.axes == axes]
+            body = ["bool done = tile == TILES - 1;"]
+            for k, node in totals:
+                place = f"{layer.sums[node] - self.program.gathered} + k"
+                body += [f"float g{k};", f"done = term_total<{keep}>(s, {place}, tile, g{k});"]
+            if layer.plain:
+                steps = self._steps(layer, axes, {node: f"g{k}" for k, node in totals}, owned=False)
+                body += ["if (done) {", *indented(steps), "}"] if steps else []
+            if len(body) > 1:
+                lines += self._each(layer, axes, body, last=True)
+        return lines
+
+    def _finished(self) -> list[str]:
+        lines = []
+        for layer in self.staged:
+            places = {node: place for node, place in layer.sums.items()}
+            gradients = {}
+            for view in layer.parameters:
+                parts = [found[view] for found in (layer.gradients, layer.penalties) if view in found]
+                gradients[view] = parts[0] if len(parts) == 1 else apply("add", *parts)
+
+            def given(node: Term, places: dict[Term, int] = places, layer: LayerProgram = layer) -> str | None:
+                if node in places:
+                    return f"s.gradients[{places[node]} + {layer.flat(node.axes)}]"
+                if node in layer.stored:
+                    return f"s.weights[{layer.stored[node]} + {layer.at(node.axes)}]"
+                return self._raw(layer, node)
+
+            known = {**places, **layer.stored}
+            for node in walk_until(gradients.values(), known):
+                if node.op in REDUCTIONS and node not in known and not is_number(node):
+                    place = self.places.take(layer.count(node.axes))
+                    target = f"s.gradients[{place} + {layer.flat(node.axes)}]"
+                    lines += [*self._each(layer, node.axes, self._reduced(layer, node, given, target)), _BARRIER]
+                    places[node] = place
+            homes = {}
+            for view, gradient in gradients.items():
+                homes[view] = self.places.take(layer.count(view.axes))
+                own = Statements(given, layer.sizes, uses([gradient]))
+                own.set(f"s.gradients[{homes[view]} + k]", gradient)
+                lines += self._each(layer, view.axes, own.lines)
+            lines.append(_BARRIER)
+            for view, home in homes.items():
+                step = self._projected(layer, view, f"s, {layer.index(view.data)}, s.gradients[{home} + k]")
+                lines += self._each(layer, view.axes, [f"{step};"])
+            lines += [_BARRIER, *self._staged_weights(layer)]
+        return lines
+
+    def _moments(self) -> list[str]:
+        """Return the function that moves moments between registers and memory."""
+        layer = self.program.first
+        weights = [f"move({layer.index(v.data)}, {self._place(v)});" for v in self.owned if v.axes == "oi"]
+        inputs = [f"move({layer.index(v.data)}, {self._place(v)});" for v in self.owned if v.axes == "i"]
+        loop = ["#pragma unroll", "for (int o = 0; o < OUT; ++o) {", *indented(weights), "}"] if weights else []
+        return function("void each_owned(int i, Move move)", [*loop, *inputs], template="class Move")
+
+    def _sparsity(self) -> list[str]:
+        """Return the function for a thread's share of the largest sparsity error of the judged weights."""
+        lines = ["float largest = 0.0f;"]
+        for layer in self.program.layers:
+            for node in layer.unit.weights or ():
+
+                def given(part: Term, layer: LayerProgram = layer) -> str | None:
+                    if part in layer.stored:
+                        return f"s.weights[{layer.stored[part]} + {layer.at(part.axes)}]"
+                    return self._raw(layer, part)
+
+                own = Statements(given, layer.sizes, uses([node]))
+                value = own.value(node)
+                own.lines.append(f"largest = larger(largest, sparsity_error({value}));")
+                lines += self._each(layer, node.axes, own.lines)
+        return function("float sparsity_share(const Shared& s)", [*lines, "return largest;"])
+
+
+def _scoped(lines: list[str]) -> list[str]:
+    return lines if len(lines) == 1 else ["{", *indented(lines), "}"]
