@@ -13,7 +13,7 @@ TEMPORARY = ".unfinished-"
 """Prefix of the names of unfinished files."""
 
 
-def write_whole(path: str | Path, data: bytes | str) -> None:
+def write_whole(path: str | Path, data: bytes | str, *, mode: int = 0o666) -> None:
     """Write a file under a temporary name in its folder, flush it to the disk, and move it into place.
 
     Links are followed, and a file keeps its permissions. Anything but a file, such as a pipe, is written to directly.
@@ -21,6 +21,7 @@ def write_whole(path: str | Path, data: bytes | str) -> None:
     Args:
         path: the file.
         data: the contents; text is encoded as UTF-8, with escapes for lone surrogates, as in odd file names.
+        mode: permissions of a new file, from which the process's mask is taken.
 
     Raises:
         OSError: writing failed, and nothing unfinished is left; the error names the file.
@@ -37,16 +38,16 @@ def write_whole(path: str | Path, data: bytes | str) -> None:
         if os.path.exists(path) and not os.path.isfile(path):
             Path(path).write_bytes(data)
         else:
-            _replace(Path(os.path.realpath(path)), data)
+            _replace(Path(os.path.realpath(path)), data, mode)
     except OSError as error:
         code = error.errno or errno.EIO
         raise OSError(code, os.strerror(code), str(path)) from error
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(path: Path, data: bytes, mode: int) -> None:
     temporary = path.parent / f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}"
     try:
-        descriptor = os.open(temporary, CREATE, 0o666)
+        descriptor = os.open(temporary, CREATE, mode)
         try:
             rest = memoryview(data)
             while rest:

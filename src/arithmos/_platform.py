@@ -4,8 +4,10 @@ import errno
 import os
 import platform
 import signal
+import stat
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -61,6 +63,24 @@ def cache_folder() -> Path:
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "arithmos"
+
+
+def private(path: Path) -> bool:
+    """Return whether a file or folder is this user's, and nobody else can write to it."""
+    if WINDOWS:  # it has no such bits; what is in the user's profile is the user's
+        return True
+    status = path.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def installed() -> list[str | int | None]:
+    """Return what changes with the Python environment, its packages and the driver of an NVIDIA GPU."""
+    driver = Path("/proc/driver/nvidia/version")
+    return [
+        sys.executable,
+        Path(sysconfig.get_path("purelib")).stat().st_mtime_ns,
+        driver.read_text(encoding="utf-8") if driver.exists() else None,
+    ]
 
 
 def flush(descriptor: int) -> None:

@@ -4,13 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-import torch
 from tests.engines.test_updates import brisk, resumed  # noqa: F401
-from torch.func import jacrev, vmap
 
 from arithmos.engines import ENGINES
 from arithmos.engines.contract import Job
-from arithmos.engines.powers import PowerForm, PowerProblem, rounded
 from arithmos.engines.torch import TorchEngine
 from arithmos.judging.exact import judged_runs
 from arithmos.spec import LM, MODELS, Layer, Model, Spec
@@ -28,26 +25,6 @@ def spec_of(task=TASK, model=MODELS["NMU"], **options):
 
 def judged(spec, seeds=(0, 1, 2)):
     return judged_runs([*TorchEngine().run([Job(spec, seeds)])])
-
-
-@pytest.mark.parametrize("attempt", [PowerForm((1.0,)), PowerForm((1.0, 1.0, 1.0)), PowerForm((0.5, -1.0), free=True)])
-def test_derivatives_of_the_problem(attempt):
-    torch.manual_seed(3)
-    x, t = torch.rand(2, 7, 3, dtype=torch.float64) + 1, torch.rand(2, 7, dtype=torch.float64)
-    point = torch.rand(2, attempt.factors * (3 + attempt.free), dtype=torch.float64)
-    problem = PowerProblem(x, t, attempt)
-    residual, jacobian = problem.linearize(point)
-    torch.testing.assert_close(residual, problem.residuals(point))
-
-    def alone(point, x, t):
-        return PowerProblem(x[None], t[None], attempt).residuals(point[None])[0]
-
-    torch.testing.assert_close(jacobian, vmap(jacrev(alone))(point, x, t))
-
-
-def test_rounding_does_not_depend_on_the_scale_of_factors():
-    point = torch.tensor([[0.1, 3.1, 2.9, -0.24, 0.26, 0.01]], dtype=torch.float64)
-    assert rounded(point, PowerForm((1.0, 1.0)), 3).tolist() == [[0, 1, 1, -1, 1, 0]]
 
 
 CASES = {
@@ -106,8 +83,8 @@ def test_a_stack_is_its_runs_one_by_one():
 def test_a_run_that_was_cut_ends_the_same():
     spec = spec_of(Arithmetic(operation="div", input_size=20), POWERS)
     [whole] = TorchEngine().run([Job(spec, (0,))])
-    assert min(whole.solved_at.values()) > 14
-    [again] = resumed(spec, after=14)
+    assert min(whole.solved_at.values()) > 6
+    [again] = resumed(spec, after=6)
     assert again.solved_at == whole.solved_at
     assert (again.curve.validation == whole.curve.validation).all()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from .._choices import ENGINE_NAMES
 from ..spec import Spec
 from .contract import Control as Control
 from .contract import Curve as Curve
@@ -29,7 +30,7 @@ def _cuda() -> Engine:
     return CudaEngine()
 
 
-ENGINES: dict[str, Callable[[], Engine]] = {"cuda": _cuda, "cpu": _cpu, "torch": _torch}
+ENGINES: dict[str, Callable[[], Engine]] = dict(zip(ENGINE_NAMES, (_cuda, _cpu, _torch), strict=True))
 """Engines from the fastest to the most general, the order in which `choose` tries them."""
 
 

@@ -69,16 +69,24 @@ class Batches:
 
     def at(self, step: int) -> Pair:
         """Return inputs and targets of one iteration."""
-        rows, draws = self.spec.batch_size, self._draws
-        if draws is None:
-            pairs = [self.task.batch(seed, step, rows) for seed in self.seeds.tolist()]
-            x, t = self._pair(*map(np.stack, zip(*pairs, strict=True)))
-            return x.to(self.dtype), t.to(self.dtype)
-        if isinstance(draws, TableDraws):
-            word = self._words(self.seeds, philox.ROWS, step, rows, 1)[..., 0]
-            chosen = (word * len(self._training[0])) >> 32
+        if self._draws is not None:
+            return self.from_words(self.words(step))
+        pairs = [self.task.batch(seed, step, self.spec.batch_size) for seed in self.seeds.tolist()]
+        x, t = self._pair(*map(np.stack, zip(*pairs, strict=True)))
+        return x.to(self.dtype), t.to(self.dtype)
+
+    def words(self, step: int) -> Tensor:
+        """Return the random words of one iteration, of a task that says how it draws: `[s, b, columns]`, int64."""
+        if isinstance(self._draws, UniformDraws):
+            return self._words(self.seeds, philox.TRAIN, step, self.spec.batch_size, self._draws.input_size)
+        return self._words(self.seeds, philox.ROWS, step, self.spec.batch_size, 1)
+
+    def from_words(self, word: Tensor) -> Pair:
+        """Return the inputs and targets that random words make."""
+        draws = self._draws
+        if not isinstance(draws, UniformDraws):
+            chosen = (word[..., 0] * len(self._training[0])) >> 32
             return self._training[0][chosen].to(self.dtype), self._training[1][chosen].to(self.dtype)
-        word = self._words(self.seeds, philox.TRAIN, step, rows, draws.input_size)
         low, width = self._ranges[word & 1 if len(self._ranges) > 1 else 0].unbind(-1)
         x = (low + width * ((word >> 9).double() * 2.0**-23)).float()
         sums = x.double() @ self.members  # [s, b, subset]

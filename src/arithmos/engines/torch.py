@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ..spec import Spec
 from .batches import Batches
+from .compiled import CompiledStep, NotCompiled, worth_compiling
 from .contract import NO_CONTROL, Control, Failed, Floats, Job, Run, State, unit_code
 from .digits import run as run_digits
 from .judge import Judge
@@ -25,6 +26,7 @@ from .resume import guarded
 from .states import ARRAYS, TRAINER, judged, part, state_of
 from .stopwatch import Stopwatch
 from .trainers import make_trainer, stack_size
+from .updates import FirstOrderTrainer
 
 _EVALUATION_FLOATS = 2**24
 _SMALL = 2**20
@@ -136,24 +138,26 @@ class _Stack:
         self.judge = Judge(spec, seeds, self.flat().shape[1], control)
         self.step = 0
         self.elapsed_s = 0.0
+        self._compiled: CompiledStep | None = None
+        if isinstance(self.trainer, FirstOrderTrainer) and worth_compiling(spec, device, stacked=stacked):
+            self._compiled = CompiledStep(spec, self.networks, self.batches, self.trainer, control.say)
 
     def train(self) -> list[Run]:
         """Train the stack to its end and return its runs, or suspend them when the caller stops it."""
         spec = self.spec
         stopwatch = Stopwatch(self.control, spec, len(self.seeds), step=self.step, elapsed_s=self.elapsed_s)
         while self.step <= spec.iterations:
-            x, t = self.batches.at(self.trainer.batch(self.step))
             try:
                 with unit_code():
                     if self.step % spec.evaluate_every == 0:
-                        self._record(x.float())
+                        self._record(self._batch()[0].float())
                         if self.judge.ended.all():
                             break
                         if self.trainer.finished:
                             self.step += 1
                             self._coast()
                             break
-                    self.advance(x, t)
+                    self._iterate()
             except Failed:
                 stopwatch.end()
                 raise
@@ -165,6 +169,21 @@ class _Stack:
         stopwatch.end()
         self.judge.ended |= np.isnan(self.flat()).any(axis=1)
         return self.judge.runs(TorchEngine.name, self.flat(), stopwatch.elapsed_s)
+
+    def _batch(self) -> tuple[Tensor, Tensor]:
+        return self.batches.at(self.trainer.batch(self.step))
+
+    def _iterate(self) -> None:
+        """Run the next iteration, compiled if that is worth it and works."""
+        if self._compiled is not None:
+            try:
+                self._compiled.advance(self.step)
+                self.step += 1
+                return
+            except NotCompiled as error:
+                self._compiled = None
+                self.control.say(f"{self.spec.model.name} is trained without being compiled: {error}")
+        self.advance(*self._batch())
 
     def advance(self, x: Tensor, t: Tensor) -> None:
         """Run one iteration on a batch."""

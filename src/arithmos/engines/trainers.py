@@ -9,7 +9,7 @@ from torch import Tensor
 from ..spec import LM, Spec
 from .contract import STACK, Floats, State
 from .networks import Networks
-from .second_order import Search, SecondOrderTrainer
+from .second_order import SecondOrderTrainer, formula_search
 from .states import NOTHING
 from .updates import FirstOrderTrainer, Restarts
 
@@ -57,7 +57,7 @@ def make_trainer(spec: Spec, seeds: tuple[int, ...], networks: Networks) -> Trai
 def blank_state(spec: Spec) -> State:
     """Return a state as that of `Trainer.state`, for its names, types and shapes."""
     if isinstance(spec.optimizer, LM):
-        return Search(spec, (0,), torch.device("cpu")).state(0)
+        return formula_search(spec, (0,), torch.device("cpu")).state(0)
     return Restarts(spec, (0,)).state(0) if spec.optimizer.reinitialize else NOTHING
 
 

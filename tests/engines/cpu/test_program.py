@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.engines.cpu.programs import Lines, check, draw
+from tests.engines.random_units import RANDOM, Random
 from torch import nn
 
 from arithmos.engines.cpu.updates import adam, corrections
-from arithmos.functional import clamp
 from arithmos.nn import NAU, NMU, NRU, SNMU, GatedNAUNMU, Linear, LinearReLU6, NACMul, NACMulSigma, noise
 from arithmos.nn._layer import sparsity
 
@@ -32,93 +31,10 @@ def test_a_step_of_adam_is_torch_s(size):
     assert_allclose(p, theirs.detach(), rtol=1e-6)
 
 
-WEIGHTS = {
-    "free": lambda w, v: w,
-    "clamp": lambda w, v: clamp(w, -1.0, 1.0),
-    "sigmoid": lambda w, v: w.sigmoid(),
-    "nac": lambda w, v: w.tanh() * v.sigmoid(),
-    "size": lambda w, v: w.abs(),
-    "square": lambda w, v: w**2 * v,
-}
-INPUTS = {
-    "x": lambda x, g: x,
-    "log": lambda x, g: torch.log(x.abs() + 0.01),
-    "sign": lambda x, g: torch.sign(x),
-    "wave": lambda x, g: torch.sin(2 * x),
-    "reciprocal": lambda x, g: 1 / (x.abs() + 0.5),
-    "gated": lambda x, g: g.clamp(0, 1) * x + 1 - g.clamp(0, 1),
-    "negative": lambda x, g: (x < 0).to(x.dtype),
-}
-TERMS = {
-    "sum": lambda w, x: x @ w.T,
-    "sum of terms": lambda w, x: (w.cos() * x.unsqueeze(-2) + w).sum(-1),
-    "product": lambda w, x: (w * x.unsqueeze(-2) + 1 - w).prod(-1),
-    "product of powers": lambda w, x: ((x.abs() + 0.5).unsqueeze(-2) ** w).prod(-1),
-    "sum of least": lambda w, x: torch.minimum(w, x.unsqueeze(-2)).sum(-1),
-    "total": lambda w, x: x.sum(-1, keepdim=True) * w.sum(-1),
-}
-OUTPUTS = {
-    "value": lambda s, b: s,
-    "bias": lambda s, b: s + b,
-    "exp": lambda s, b: torch.exp(torch.minimum(s, torch.full_like(s, 1.5))),
-    "relu": lambda s, b: torch.relu(s - b),
-    "tanh": lambda s, b: torch.tanh(s) * b,
-    "cos": lambda s, b: torch.cos(s + b),
-    "root": lambda s, b: torch.sqrt(s.abs() + 1),
-    "choice": lambda s, b: torch.where(s > b, s, 0.5 * s),
-}
-PATHS = st.tuples(*(st.sampled_from(list(names)) for names in (WEIGHTS, INPUTS, TERMS, OUTPUTS)))
-MIXES = {
-    "sum": lambda z, g: sum(z),
-    "gate": lambda z, g: g.sigmoid() * z[0] + (1 - g.sigmoid()) * z[-1],
-    "product": lambda z, g: z[0] * z[-1],
-    "larger": lambda z, g: torch.maximum(z[0], z[-1]),
-}
-
-
-class Random(nn.Module):
-    """Unit in the normal form: weight maps, input maps, reductions, outputs, and their combination."""
-
-    def __init__(self, in_features, out_features, paths, mix):
-        super().__init__()
-        self.paths, self.mix = paths, mix
-        matrices = [nn.Parameter(torch.rand(out_features, in_features)) for _ in range(2 * len(paths))]
-        self.matrices = nn.ParameterList(matrices)
-        self.turned = nn.Parameter(torch.rand(in_features, out_features))
-        self.biases = nn.ParameterList([nn.Parameter(torch.rand(out_features)) for _ in paths])
-        self.inputs = nn.ParameterList([nn.Parameter(torch.rand(in_features)) for _ in paths])
-        self.gate = nn.Parameter(torch.rand(out_features))
-
-    def forward(self, x):
-        z = []
-        for k, (weight, inputs, term, output) in enumerate(self.paths):
-            w = WEIGHTS[weight](self.matrices[2 * k], self.matrices[2 * k + 1])
-            if k:
-                w = w * self.turned.T
-            z.append(OUTPUTS[output](TERMS[term](w, INPUTS[inputs](x, self.inputs[k])), self.biases[k]))
-        return MIXES[self.mix](z, self.gate)
-
-    def sparsity(self):
-        w = self.matrices[0]
-        return torch.minimum(w.abs(), (1 - w).abs()).mean() + self.gate.square().sum()
-
-
-SIZES = st.tuples(st.integers(1, 6), st.integers(1, 3), st.integers(1, 2))
-
-
 def compare(paths, mix, sizes, seed, alone):
     unit = lambda i, o: Random(i, o, paths, mix)  # noqa: E731
     lines = Lines([unit], (sizes[0], sizes[2])) if alone else Lines([Linear, unit], sizes)
     check(lines, *(draw(lines, seed + k, 0.1, 0.2) for k in range(3)), strength=0.5)
-
-
-RANDOM = (
-    st.lists(PATHS, min_size=1, max_size=3),
-    st.sampled_from(list(MIXES)),
-    SIZES,
-    st.integers(0, 10**6),
-    st.booleans(),
-)
 
 
 @settings(max_examples=30, deadline=None)

@@ -12,7 +12,8 @@ from ..contract import NO_CONTROL, Control, Failed, Job, Run
 from ..probe import unfit, untraced
 from ..resume import guarded
 from ..trace import identity
-from .run import RunState
+from .kernel import make_kernel
+from .run import RunState, program_of
 
 __all__ = ["CpuEngine"]
 
@@ -66,13 +67,17 @@ class CpuEngine:
             if (reason := self.refuses(job.spec)) is not None:
                 raise ValueError(f"the cpu engine cannot run this: {reason}")
         control = guarded(control)
-        kernels: dict[_Kernel, tuple[Spec, int]] = {}
+        kernels: dict[_Kernel, Spec] = {}
         for job in jobs:
             if job.seeds:
-                kernels.setdefault(_kernel(job.spec), (job.spec, job.seeds[0]))
+                kernels.setdefault(_kernel(job.spec), job.spec)
         events: SimpleQueue[tuple[Spec, int] | RunState | BaseException] = SimpleQueue()
         stop = threading.Event()
         flying: set[RunState] = set()
+
+        def compile(spec: Spec) -> None:
+            kernel = make_kernel(program_of(spec), spec)
+            kernel.compile(lambda: control.say(f"compiling the kernel of {spec.model.name}"))
 
         def train(run: RunState) -> None:
             try:
@@ -84,12 +89,7 @@ class CpuEngine:
 
         with ThreadPoolExecutor(1) as compiler, ThreadPoolExecutor(self.threads) as pool:
             # A kernel is compiled while the runs of those before it train.
-            compiled = {
-                kernel: compiler.submit(
-                    lambda first: RunState(*first, NO_CONTROL, drawn=False).compile(control.say), first
-                )
-                for kernel, first in kernels.items()
-            }
+            compiled = {kernel: compiler.submit(compile, spec) for kernel, spec in kernels.items()}
             runs = ((job.spec, seed) for job in jobs for seed in job.seeds if control.wanted(job.spec, seed))
             todo = ((spec, seed, compiled[_kernel(spec)]) for spec, seed in runs)
             try:

@@ -5,16 +5,20 @@ read (`print(source(program, spec))`).
 """
 
 import linecache
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
 from ...spec import Spec
 from ..contract import NEVER
 from . import maths
+from ._cache import LoopCache
 from ._compile import LANES, TABLE_COLUMNS, apart, array_at, compiled, wide
 from .batch import ROWS, copy_rows, draw_inputs, draw_noise, pick_rows, target
 from .program import LoopProgram
@@ -247,9 +251,20 @@ def source(program: LoopProgram, spec: Spec) -> str:
     return "\n\n".join([*(f"@compiled\n{function}" for function in program.functions), f"@compiled\n{kernel}"])
 
 
+_NUMBERS = {int: types.int64, float: types.float64, np.float32: types.float32, np.uint64: types.uint64}
+
+SIGNATURE = (
+    types.int64[:, ::1],
+    types.NamedTuple([_NUMBERS[kind] for kind in Setting.__annotations__.values()], Setting),
+    types.int64,
+    types.int64,
+)
+"""Types of the arguments of every kernel."""
+
+
 @dataclass(frozen=True)
 class LoopKernel:
-    """Compiled loop, with the names of the arrays in its table.
+    """Loop, with the names of the arrays in its table.
 
     It is called as `function(table, setting, begin, end)`, trains from step `begin` up to step `end`, and returns the
     step it came to, which is less than `end` if it met NaN.
@@ -257,11 +272,14 @@ class LoopKernel:
 
     function: Any
     types: Mapping[str, tuple[str, int]]
+    cache: LoopCache
 
-    @property
-    def compiled(self) -> bool:
-        """Whether it is compiled, so that a call need not wait."""
-        return bool(self.function.signatures)
+    def compile(self, compiling: Callable[[], None] = lambda: None) -> None:
+        """Compile the loop or load it from the cache, if that has not been done; call `compiling` before the former."""
+        if not self.function.signatures:
+            if not self.cache.holds(SIGNATURE):
+                compiling()
+            self.function.compile(SIGNATURE)
 
     def table(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
         """Address and shape of each array. The arrays must live as long as the table is used."""
@@ -296,9 +314,14 @@ def make_kernel(program: LoopProgram, spec: Spec) -> LoopKernel:
     """Return the kernel of a program and the optimizer of a spec, the same for all with the same lines."""
     text = source(program, spec)
     if text not in _KERNELS:
-        file = f"<arithmos kernel {len(_KERNELS)}>"
-        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-        namespace: dict[str, Any] = {**_NAMES, **program.names}
-        exec(compile(text, file, "exec"), namespace)
-        _KERNELS[text] = LoopKernel(namespace["kernel"], array_types(program))
+        cache = LoopCache(text)
+        # A module of its own: the names of compiled functions hold that of their module, and must not be those of
+        # other kernels, which other processes have compiled.
+        module = ModuleType(f"{__name__}_{cache.name}")
+        sys.modules[module.__name__] = module
+        linecache.cache[module.__name__] = (len(text), None, text.splitlines(keepends=True), module.__name__)
+        vars(module).update({**_NAMES, **program.names})
+        exec(compile(text, module.__name__, "exec"), vars(module))
+        cache.attach(module.kernel)
+        _KERNELS[text] = LoopKernel(module.kernel, array_types(program), cache)
     return _KERNELS[text]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import philox
+from ._cache import LoopCache
 from ._compile import LANES, apart, compiled, fma
 
 HALF = LANES // 2
@@ -69,6 +70,9 @@ def draw(seeds, stream, step, out):
                 out[s, row, place + 1] = c1 & LOW
                 out[s, row, place + 2] = c2 & LOW
                 out[s, row, place + 3] = c3 & LOW
+
+
+LoopCache(f"{__name__}.draw").attach(draw)
 
 
 @compiled

@@ -1,7 +1,6 @@
 """Run in progress: the arguments of its kernel, suspension and resumption."""
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 from torch import nn
@@ -24,22 +23,18 @@ class RunState:
         spec: spec of a network whose layers have programs.
         seed: its seed.
         control: control of the caller, with the checkpoint and how much of the curve to keep.
-        drawn: whether the parameters start at their initial values, or at 0, to compile.
 
     Raises:
         Failed: a unit raised an error when it was built.
     """
 
-    def __init__(self, spec: Spec, seed: int, control: Control, *, drawn: bool = True) -> None:
+    def __init__(self, spec: Spec, seed: int, control: Control) -> None:
         self.spec, self.seed = spec, seed
         self.program = program_of(spec)
         self.kernel = make_kernel(self.program, spec)
-        start = np.zeros(sum(self.program.parameters.values()), np.float32)
-        buffers: Arrays = {name: np.zeros(one.size, np.float32) for name, one in self.program.buffers.items()}
-        if drawn:
-            with unit_code():
-                network = spec.network(seed)
-            start, buffers = flattened(network), _buffers(self.program, network)
+        with unit_code():
+            network = spec.network(seed)
+        start, buffers = flattened(network), _buffers(self.program, network)
         # A multiple of a register, so that Adam has no remainder; what is beyond the parameters stays 0.
         padded = -(-start.size // WIDTH) * WIDTH
         self._p, self._m, self._v = (aligned((padded,), np.float32, 0) for _ in range(3))
@@ -75,12 +70,6 @@ class RunState:
             **fixed,
             **make_scratch(self.program, self.spec.observations, self._p),
         }
-
-    def compile(self, say: Callable[[str], None]) -> None:
-        """Compile the kernel, unless an earlier run has."""
-        if not self.kernel.compiled:
-            say(f"compiling the kernel of {self.spec.model.name}")
-            self.kernel.function(self._table, self.setting, 0, 0)
 
     def advance(self, seconds: float) -> int:
         """Train for about so many seconds, and return the iterations made."""
