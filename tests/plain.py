@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from arithmos import constrain, sparsity_loss
+from arithmos.nn._noise import RunNoise, drawn_from
 
 
 class Plain:
@@ -24,7 +25,8 @@ class Plain:
                 torch.from_numpy(a).to(self.dtype)
                 for a in self.spec.task.batch(self.seed, self.step, self.spec.batch_size)
             )
-            loss = (self.network(x) - t).square().mean()
+            with drawn_from(RunNoise(self.step).source(torch.tensor(self.seed))):
+                loss = (self.network(x) - t).square().mean()
             loss = loss + self.spec.model.schedule(self.step) * sparsity_loss(self.network)
             self.optimizer.zero_grad()
             loss.backward()

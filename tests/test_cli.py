@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import warnings
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.factories import make_run
 
 from arithmos import __version__, bench
 from arithmos.cli import completion, main
+from arithmos.cli.kept import files, kept, machine
 from arithmos.engines import ENGINES
 from arithmos.papers import EXPERIMENTS, FIGURES
 from arithmos.store import PACKED_BYTES, PACKED_FILES, Store
@@ -395,6 +397,9 @@ def test_the_kernel_of_a_spec():
     source = arithmos("show", spec.id, "--kernel", "cpu").stdout
     ast.parse(source)
     assert "def kernel(" in source
+    kernel = arithmos("show", spec.id, "--kernel", "cuda").stdout
+    assert "// Layer 1, NMU." in kernel
+    assert '#include "kernel.cu"' in kernel
     assert "is not in the catalogue" in complaint("show", "0" * 16, "--kernel", "cpu", status=2)
 
 
@@ -481,7 +486,7 @@ def test_an_impatient_interrupt(monkeypatch):
 def test_ctrl_c_keeps_what_is_under_way():
     talkative = "from arithmos import progress; progress.EVERY_S = 0; from arithmos.__main__ import main; main()"
     command = [sys.executable, "-c", talkative, "run", "table-1", "--engine", "torch", "--models", "NMU"]
-    options = ["--seeds", "2", "--iterations", "100000"]
+    options = ["--seeds", "2", "--iterations", "40000"]
     process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert any("iterations/s" in line for line in process.stderr), "it ended before its first step"
     process.send_signal(signal.SIGINT)
@@ -518,6 +523,76 @@ def completed(monkeypatch, line):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     *offers, loaded = done.stdout.splitlines()
     return [offer.removeprefix("plain,") for offer in offers], loaded == "True"
+
+
+LARGE = ("torch", "numpy", "pandas", "numba", "scipy", "sympy", "rich")
+
+
+def loaded_by(*arguments, status=0):
+    """What a process of its own prints for a command, and which of the large packages it loads."""
+    script = (
+        "import sys; from arithmos.__main__ import main\n"
+        f"try: main()\nfinally: print(*(name for name in {LARGE} if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    *lines, modules = done.stdout.splitlines()
+    return lines, modules
+
+
+@pytest.mark.parametrize(
+    ("status", "command"),
+    [
+        (0, "--help"),
+        (0, "--version"),
+        (0, "run --help"),
+        (0, "rank --help"),
+        (2, "run table-1 --modle NMU"),
+        (2, "run table-1 --engine cup"),
+        (2, "table table-1 --format pdf"),
+        (2, "rank --rule none"),
+        (2, "lisst"),
+        (2, "run"),
+    ],
+)
+def test_help_and_wrong_options_load_nothing_large(command, status):
+    assert loaded_by(*command.split(), status=status)[1] == ""
+
+
+def test_a_list_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "cache"))
+    made = arithmos("list").output.splitlines()
+    assert any("table-1" in line for line in made)
+    assert loaded_by("list") == (made, "")
+
+
+def test_an_answer_is_kept_until_its_store_changes(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "cache"))
+    made = iter(range(10))
+
+    def answer(*depends_on):
+        return kept("list", lambda: next(made), [files(Path("runs")), machine(), *depends_on])
+
+    assert [answer(), answer(), answer("json"), answer()] == [0, 0, 1, 2]
+    Store("runs").append([make_run()])
+    assert [answer(), answer()] == [3, 3]
+
+
+def test_an_answer_with_warnings_is_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "cache"))
+
+    def make():
+        warnings.warn("a file is damaged", stacklevel=1)
+        return "a list"
+
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            assert kept("list", make) == "a list"
+        assert [str(one.message) for one in said] == ["a file is damaged"]
 
 
 def test_shell_completion_of_names(tmp_path, monkeypatch):

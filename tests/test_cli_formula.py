@@ -64,6 +64,16 @@ def test_export_to_safetensors():
     assert network[1].weight.flatten().tolist() == pytest.approx([1, 0.6])
 
 
+def test_export_says_that_a_run_is_not_solved():
+    assert arithmos("export", TEN.id, 0, "--to", "ten.py", "--engine", "cpu").stderr == ""
+    done = arithmos("export", TEN.id, 1, "--to", "ten.py")
+    assert done.exit_code == 0
+    assert done.stderr.startswith("arithmos: the run did not solve its task: its test error is ")
+    assert done.stderr.endswith(
+        "not below 1e-05 (released) and 2e-05 (corrected); with rounded weights it would be the formula\n"
+    )
+
+
 def test_export_of_a_formula_by_one_of_two_engines():
     assert arithmos("export", TEN.id, 0, "--to", "ten.py", "--engine", "cpu").exit_code == 0
     spec = importlib.util.spec_from_file_location("ten", "ten.py")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 
 def advice(extra: str) -> str:
@@ -14,6 +15,17 @@ def advice(extra: str) -> str:
     return (
         f'install it with pip install "arithmos[{extra}]", or in a clone of the project with pip install ".[{extra}]"'
     )
+
+
+def installed(*packages: str) -> None:
+    """Raise an error if one of these packages is not installed, without loading any.
+
+    Raises:
+        ModuleNotFoundError: a package is not installed.
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
 
 @contextmanager

@@ -1,14 +1,19 @@
 """Verbs that make networks for others: a formula for data, a stored run for another program."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Names, chart_file, engines, export_files, in_threads, names, of_store, path, seconds, snapped
+from .._choices import ENGINE_NAMES
+from .._extras import installed
+from .options import chart_file, export_files, in_threads, names, of_store, path, seconds, snapped
 from .program import Verb, asked, complain, echo, extra
+
+if TYPE_CHECKING:
+    from ..regression.from_csv import Fit
 
 
 @click.command(
@@ -70,21 +75,29 @@ def fit(
     with extra("formula"):
         from ..regression.from_csv import fit_csv
     with extra("report"):
-        from ..report.page.fit import save_fit
+        installed("altair", "jinja2", "vl_convert")
     with asked():
         found = fit_csv(file, target, verbose=1, constants=not integers, **options)
     for line in found.table.remarks:
         complain(line)
     echo(json.dumps(found.plain(), indent=1, ensure_ascii=False) if as_json else f"{found}\n")
     page = output or (None if as_json else Path(f"{file.stem}-fit.html"))
-    written = [*(found.export(one) for one in exports), *([save_fit(found, page, file.name)] if page else [])]
-    for one in written:
-        echo(one, err=as_json)
+    for written in _written(found, file, exports, page):
+        echo(written, err=as_json)
+
+
+def _written(found: "Fit", file: Path, exports: Sequence[Path], page: Path | None) -> Iterator[Path]:
+    """Write the formula for other programs and the page of a fit; yield each path."""
+    from ..report.page.fit import save_fit  # loaded while the formula is being read
+
+    yield from (found.export(one) for one in exports)
+    if page is not None:
+        yield save_fit(found, page, file.name)
 
 
 @click.command(
     cls=Verb,
-    epilog="arithmos export d9b0a7f7de1ff8be 0 --to network.safetensors\narithmos export d9b0a7f7de1ff8be 0 --to nmu.c",
+    epilog="arithmos export 76a4d084edf660e9 1 --to network.safetensors\narithmos export 76a4d084edf660e9 1 --to nmu.c",
 )
 @click.argument("spec")
 @click.argument("seed", type=int)
@@ -95,7 +108,7 @@ def fit(
     metavar="FORMAT",
     help="Format: safetensors, pt2, onnx, python, numpy, sympy, c, latex or excel [default: by the suffix of FILE].",
 )
-@click.option("--engine", type=Names(engines), help="Engine that made the run, if several did.")
+@click.option("--engine", type=click.Choice(ENGINE_NAMES), help="Engine that made the run, if several did.")
 @snapped
 @of_store
 def export(spec: str, seed: int, to: Path, format: str | None, engine: str | None, snap: float, store: Path) -> None:
@@ -105,7 +118,12 @@ def export(spec: str, seed: int, to: Path, format: str | None, engine: str | Non
     of its formula.
     """
     from ..export import stored_network
+    from ..judging.runs import unsolved
     from ..store import Store
 
     with asked():
-        echo(stored_network(Store(store), spec, seed, engine).save(to, format, snap=snap))
+        network = stored_network(Store(store), spec, seed, engine)
+        echo(network.save(to, format, snap=snap))
+    if limits := unsolved(network.error, network.thresholds):
+        exact = "; with rounded weights it would be the formula" if network.exact else ""
+        complain(f"the run did not solve its task: its test error is {network.error:.3g}, not below {limits}{exact}")

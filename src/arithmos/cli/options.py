@@ -5,7 +5,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from .._choices import ENGINE_NAMES, FORMATS
 from . import completion
 from .program import asked, extra
 
@@ -21,35 +22,6 @@ if TYPE_CHECKING:
     from ..papers import Experiment, Paper
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class Names(click.Choice):  # type: ignore[type-arg]  # which click 8.1 does not take
-    """One of some names, which are looked up when they are needed."""
-
-    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
-        super().__init__(())
-        self._names = names
-
-    def __getattribute__(self, name: str) -> Any:
-        return tuple(self._names()) if name == "choices" else super().__getattribute__(name)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Check a value, but not while a shell completes a line: that would load the engines."""
-        return value if ctx is not None and ctx.resilient_parsing else super().convert(value, param, ctx)
-
-
-def engines() -> Iterable[str]:
-    """Return the names of the engines."""
-    from ..engines import ENGINES
-
-    return ENGINES
-
-
-def formats() -> Iterable[str]:
-    """Return the formats in which a table can be written."""
-    from ..report.tables.grid import FORMATS
-
-    return (*FORMATS, "json")
 
 
 def names(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> list[str] | None:
@@ -161,6 +133,9 @@ new_store = partial(
     click.option, "--store", type=path, default=Path("runs"), show_default=True, metavar="DIR", help="Store folder."
 )
 of_store = new_store(callback=existing)
+by_engine = click.option(
+    "--engine", type=click.Choice(("auto", *ENGINE_NAMES)), default="auto", show_default=True, help="Engine to use."
+)
 paper_option = partial(click.option, "--paper", "papers", callback=papers, multiple=True, metavar="PAPER")
 of_papers = paper_option(help="Paper to use: its key or the path of its folder [default: all installed papers].")
 with_papers = paper_option(expose_value=False, help="Folder of a paper whose experiments to add.")
@@ -183,7 +158,9 @@ widely = click.option(
 
 def formatted(command: Command) -> Command:
     """Add the options for the format of a table."""
-    format = click.option("--format", type=Names(formats), default="text", show_default=True, help="Output format.")
+    format = click.option(
+        "--format", type=click.Choice(FORMATS), default="text", show_default=True, help="Output format."
+    )
     return format(widely(command))
 
 

@@ -1,18 +1,12 @@
 """Verb that ranks units on one protocol."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from .options import Names, engines, formatted, in_threads, names, new_store, seconds
+from .._choices import RULES
+from .options import by_engine, formatted, in_threads, names, new_store, seconds
 from .program import INTERRUPTED, Verb, asked, echo
-
-
-def _rules() -> Sequence[str]:
-    from ..report.tables.ranking import RULES
-
-    return RULES
 
 
 @click.command(
@@ -39,10 +33,10 @@ def _rules() -> Sequence[str]:
 @click.option(
     "--strength", type=float, default=10.0, show_default=True, help="Strength of your unit's sparsity regularizer."
 )
-@click.option("--rule", type=Names(_rules), default="epsilon", show_default=True, help="Rule by which a run is solved.")
 @click.option(
-    "--engine", type=Names(lambda: ("auto", *engines())), default="auto", show_default=True, help="Engine to use."
+    "--rule", type=click.Choice(RULES), default="epsilon", show_default=True, help="Rule by which a run is solved."
 )
+@by_engine
 @in_threads("threads")
 @click.option("--budget", "budget_s", callback=seconds, metavar="TIME", help="Time limit: 90s, 9m or 1h30m.")
 @new_store()

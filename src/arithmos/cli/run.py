@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .completion import experiments as experiment_names
-from .options import Names, engines, in_threads, new_store, pick, seconds, selection, widely, with_papers
+from .options import by_engine, in_threads, new_store, pick, seconds, selection, widely, with_papers
 from .program import INTERRUPTED, Verb, asked, complain, echo, extra
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 @click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT…", shell_complete=experiment_names)
 @with_papers
 @selection
-@click.option(
-    "--engine", type=Names(lambda: ("auto", *engines())), default="auto", show_default=True, help="Engine to use."
-)
+@by_engine
 @widely
 @new_store()
 @in_threads("threads")

@@ -1,7 +1,9 @@
 """Networks of stored runs, as formulas and for export."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +29,16 @@ class StoredNetwork:
         seed: seed of the run.
         engine: engine that made the run.
         weights: its effective weights.
+        error: test error at the best record.
+        thresholds: test errors below which it is solved, by name.
     """
 
     spec: str
     seed: int
     engine: str
     weights: NDArray[np.float32]
+    error: float
+    thresholds: Mapping[str, float]
 
     @property
     def exact(self) -> bool | None:
@@ -76,7 +82,7 @@ def stored_networks(store: Store, spec_id: str, seed: int) -> list[StoredNetwork
         KeyError: the store has no such run.
         ValueError: its weights are not kept, or its network has other layers than units.
     """
-    runs = store.load(specs=[spec_id], columns=["spec", "best_weights"])
+    runs = store.load(specs=[spec_id], columns=["spec", "best_weights", "best_test", "thresholds"])
     runs = runs[runs["seed"] == seed]
     if runs.empty:
         raise KeyError(f"{store.path} has no run of spec {spec_id!r} with seed {seed}")
@@ -90,7 +96,12 @@ def stored_networks(store: Store, spec_id: str, seed: int) -> list[StoredNetwork
             f"the network of spec {spec_id!r} must have {known.length} weights, and the run with seed {seed} has "
             f"{min(wrong)}"
         )
-    return [StoredNetwork(*row) for row in runs[["spec", "seed", "engine", "best_weights"]].to_numpy(object)]
+    return [_network({str(name): value for name, value in row.items()}) for row in runs.to_dict("records")]
+
+
+def _network(row: Mapping[str, Any]) -> StoredNetwork:
+    limits = {name.removeprefix("threshold_"): limit for name, limit in row.items() if name.startswith("threshold_")}
+    return StoredNetwork(row["spec"], row["seed"], row["engine"], row["best_weights"], row["best_test"], limits)
 
 
 def stored_network(store: Store, spec_id: str, seed: int, engine: str | None = None) -> StoredNetwork:

@@ -1,5 +1,6 @@
 """Runs of a cell, and which are solved, for tables, verdicts, claims, pages and progress alike."""
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,6 +45,12 @@ def is_solved(run: Run) -> bool | None:
     """Return whether a new run is solved by the first of its thresholds; None if it has none."""
     limits = [limit for limit in run.thresholds.values() if not np.isnan(limit)]
     return bool(solved(run.best_test, limits[0])) if limits else None
+
+
+def unsolved(test: float, thresholds: Mapping[str, float]) -> str:
+    """Return the thresholds that a test error is not below, in words; empty if it is below all there are."""
+    missed = [(name, limit) for name, limit in thresholds.items() if not np.isnan(limit) and not solved(test, limit)]
+    return " and ".join(f"{limit:.3g} ({name})" for name, limit in missed)
 
 
 def first_below(step: NDArray[np.int64], errors: NDArray[np.floating[Any]], limit: float) -> int:

@@ -56,6 +56,6 @@ def describe(spec: str) -> str:
     elif plain["inputs"]["strength"]:
         words.append("R_z")
     words.append(f"{plain['iterations']:,} iterations")
-    if task["version"] != kind.version:
+    if task["version"] != kind.version_of(task):
         words.append(f"version {task['version']} of the task")
     return ", ".join(words)
