@@ -26,8 +26,9 @@ import arithmos
 from arithmos.nn import NAU, NMU
 from arithmos.optim import LevenbergMarquardt
 from arithmos.optim._jacobian import jacobian
+from arithmos.optim.forms import whole_powers
 from arithmos.optim.products import rounded
-from arithmos.optim.search import FormulaSearch, whole_powers
+from arithmos.optim.search import FormulaSearch
 
 INPUTS, ROWS, HELD, SUBSET = 100, 1024, 256, 25
 RANGES = ((1.0, 2.0), (-2.0, 2.0))
@@ -193,12 +194,10 @@ def stacked(count: int) -> str:
         for first in range(0, count, size):
             x = torch.stack([each.x for each in given[first : first + size]])
             t = torch.stack([each.t[:, 0] for each in given[first : first + size]])
-            search = FormulaSearch(
-                x[:, :ROWS], t[:, :ROWS], forms=whole_powers(2), seeds=range(len(x)), check=(x[:, ROWS:], t[:, ROWS:])
-            )
+            search = FormulaSearch(whole_powers(2), range(len(x)), INPUTS)
             while not all(run.ended for run in search.progress):
-                search.step()
-            solved += sum(run.formula is not None for run in search.progress)
+                search.step(x[:, :ROWS], t[:, :ROWS], (x[:, ROWS:], t[:, ROWS:]))
+            solved += sum(run.found for run in search.progress)
             iterations += [run.iterations for run in search.progress]
         seconds = (time.process_time() - began) / count
         rows.append([size, f"{solved} of {count}", f"{statistics.median(iterations):.0f}", f"{seconds:.3f}"])

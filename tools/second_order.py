@@ -63,7 +63,7 @@ def errors(steps: int = 20_000) -> pd.DataFrame:
             found.append({"method": "Adam", "step": max(step, 1), "error": error / scale.item()})
 
     problem = ProductsOfSums(x.unsqueeze(0), t.unsqueeze(0), (1.0, 1.0))
-    state = Iterate.start(start((1.0, 1.0), x, t, generator, 2).flatten().unsqueeze(0))
+    state = Iterate.start(start((1.0, 1.0), x, t, generator, 3).flatten().unsqueeze(0))
     for step in range(1, 40):
         state = iterate(problem, state)
         error = problem.residuals(state.point).square().mean().item() * t.square().mean().item() / scale.item()

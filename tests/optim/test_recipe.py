@@ -131,7 +131,7 @@ def test_takes_a_function_of_the_step():
     result = arithmos.train(product().double(), batch, method="auto")
     assert result.exact
     assert seen == list(range(len(seen)))
-    assert len(seen) * 128 >= 592 + 256
+    assert len(seen) * 128 >= 672 + 256
 
 
 def test_verifies_on_the_rows_given():

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from .adam import Batch, Training
-from .layouts import Layout
+from .layouts import Layout, balanced
 from .levenberg_marquardt import LevenbergMarquardt
 from .monomials import monomial
-from .search import Formula, FormulaSearch, SearchProgress
+from .search import Formula, FormulaSearch
 
 SMALL = 2**28
 """Multiplications per iteration below which a second thread costs more than it saves."""
@@ -116,35 +116,25 @@ def _sums(layout: Layout, rows: SplitRows, clock: SearchClock) -> _Found:
     held_x, held_t = rows.held
     count = layout.outputs
     search = FormulaSearch(
-        x.expand(count, *x.shape),
-        t.mT,
-        forms=layout.forms,
-        seeds=torch.randint(2**31, (count,)).tolist(),
-        check=(held_x.expand(count, *held_x.shape), held_t.mT),
+        layout.forms,
+        torch.randint(2**31, (count,)).tolist(),
+        layout.inputs,
         epsilon=rows.epsilon,
         bound=layout.bound,
+        device=x.device,
     )
+    held = held_x.expand(count, *held_x.shape), held_t.mT
     runs = search.progress
     while not runs[0].attempts or not (clock.over or all(run.ended for run in runs)):
-        search.step()
-        losses = [0.0 if run.formula else run.best[0] if run.best else math.inf for run in runs]
+        search.step(x.expand(count, *x.shape), t.mT, held)
+        losses = [0.0 if run.found else run.best for run in runs]
         clock.tell(max(run.iterations for run in runs), 2 * max(losses) / len(x))
     return _Found(
-        [run.formula or _best(run) for run in runs],
-        [run.formula is not None for run in runs],
+        [search.formula(number) or balanced(search.best(number)) for number in range(count)],
+        [run.found for run in runs],
         max(run.iterations for run in runs),
         sum(run.attempts for run in runs),
     )
-
-
-def _best(run: SearchProgress) -> Formula:
-    """Return the best fit, with the scale shared out evenly among factors of exponent 1."""
-    assert run.best is not None
-    _, exponents, weights = run.best
-    if exponents == (1.0,) * len(exponents):
-        largest = weights.abs().amax(1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
-        weights = weights / largest * largest.log().mean().exp()
-    return Formula(weights, exponents, math.nan)
 
 
 def _powers(layout: Layout, rows: SplitRows) -> _Found:

@@ -1,12 +1,14 @@
 """Networks that are products of powers of sums, and how a formula is written into their weights."""
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from ..nn import NAU, NMU, RealNPU
-from .search import Exponents, Formula, real_powers, whole_powers
+from .forms import Exponents, real_powers, whole_powers
+from .search import Formula
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,10 @@ class Layout:
         """Return the factors of a formula as the last layer can hold them: repeated where an exponent is too large."""
         if isinstance(self.last, NAU):  # a weight of 2 is the sum of two rows
             (total,) = formula.weights
-            return [(total.sign() * (total.abs() >= n), 1.0) for n in range(1, int(total.abs().max()) + 1)]
+            assert self.sums is not None
+            if (most := math.ceil(total.abs().max())) > self.sums.out_features:
+                raise ValueError(f"the formulas need {most} factors, and the network has {self.sums.out_features}")
+            return [((total.abs() - n).clamp(0, 1) * total.sign(), 1.0) for n in range(most)]
         return [
             (row, exponent / self._copies(exponent))
             for row, exponent in zip(formula.weights, formula.exponents, strict=True)
@@ -123,6 +128,15 @@ class Layout:
         layer = self.sums or self.last
         assert layer is not None
         return layer
+
+
+def balanced(formula: Formula) -> Formula:
+    """Return a fit with its scale shared out evenly among factors of exponent 1."""
+    weights = formula.weights
+    if len(weights) > 1 and set(formula.exponents) == {1.0}:
+        largest = weights.abs().amax(1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+        weights = weights / largest * largest.log().mean().exp()
+    return Formula(weights, formula.exponents, formula.noise)
 
 
 def layout(model: nn.Module) -> Layout | None:

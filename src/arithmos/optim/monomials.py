@@ -1,7 +1,5 @@
 """Search for the powers of inputs whose product the targets are: linear in the logarithms."""
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -48,7 +46,7 @@ def monomial(
     residual = ((logs @ minimum.point).exp() - size).square().sum().item()
     whole, held = error[0, : len(t)][usable], error[0, len(t) :]
     noise = compatible(residual, whole, held, len(fitted), size.var().item())
-    return Formula(formula.weights, formula.exponents, noise or math.nan), 1 + minimum.iterations
+    return Formula(formula.weights, formula.exponents, noise), 1 + minimum.iterations
 
 
 def _rounded(exponents: Tensor, allowed: Tensor) -> Formula:

@@ -43,8 +43,8 @@ def from_stream(data: Callable[[int], Batch], inputs: int, outputs: int, validat
 
 
 def enough(inputs: int) -> int:
-    """Return the number of rows that determines two factors well and several at all."""
-    return 4 * inputs + 512
+    """Return the number of rows from which the start of a search is near the formula, if it has two factors."""
+    return 8 * inputs + 512
 
 
 def check(name: str, data: Batch, inputs: int, outputs: int) -> Batch:

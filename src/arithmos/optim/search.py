@@ -5,32 +5,38 @@ iteration they are rounded, and the formula is tried on all rows. A formula is f
 rounding, or, for noisy targets, when rounding the fitted weights adds no more than the noise explains.
 """
 
-import copy
+import dataclasses
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from .. import philox
 from .._typing import Float
 from .damped import Iterate, iterate
+from .forms import Exponents
 from .products import ProductsOfSums, errors, rounded
-from .starts import solvable, start
+from .starts import reachable, solvable, start
 
 LIMIT, POLISH_LIMIT = 300, 30
 """Iterations per attempt from a random start, and from the solution of a linear equation."""
+PATIENCE, POLISH_PATIENCE = 25, 3
+"""Iterations without a halved sum of squares after which an attempt has settled."""
 SETTLED = 1e-6
 """Relative decrease of the sum of squares below which an attempt has settled."""
-AMBIGUOUS = 0.4
-"""Distance from a whole number at which a fitted weight cannot be rounded with confidence."""
+CHANCE = 1e-3
+"""Probability that weights without meaning are all as near to whole numbers as those of a noisy formula must be."""
 UNEXPLAINED = 0.2
 """Largest share of the variance of the targets that can be noise."""
 POLISHED = 3
 """Number of solved forms that are fitted too if none of the solutions is exact."""
 
-Exponents = tuple[float, ...]
+Pair = tuple[Float[Tensor, "s r i"], Float[Tensor, "s r"]]
 
 
 @dataclass(frozen=True)
@@ -50,46 +56,30 @@ class Formula:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt at a form.
+    """One attempt of a search.
 
     Args:
-        exponents: the form.
-        number: 0 to take the weights that a rearranged, linear equation gives, 1 to fit from there, 2 and more to fit
-            from a random start.
+        kind: "solve" to take the weights that a rearranged, linear equation gives, "polish" to fit from those of the
+            forms that came nearest, "fit" to fit from a start of its own.
+        number: the form to solve or to fit, or the rank of the form to polish.
+        turn: number of earlier attempts to fit the same form.
     """
 
-    exponents: Exponents
+    kind: Literal["solve", "polish", "fit"]
     number: int
+    turn: int = 0
 
 
-def whole_powers(hidden: int) -> list[Exponents]:
-    """Return the forms that a product of selected sums can take, such as an NMU makes.
-
-    Example:
-        >>> whole_powers(3)
-        [(1.0,), (2.0,), (1.0, 1.0), (3.0,), (1.0, 1.0, 1.0)]
-    """
-    forms: list[Exponents] = []
-    for count in range(1, hidden + 1):
-        forms += [(float(count),)] if count <= 4 else []
-        forms += [(1.0,) * count] if count > 1 else []
-    return forms
-
-
-def real_powers(hidden: int) -> list[Exponents]:
-    """Return forms that a product of any powers of sums can take, such as a RealNPU makes.
+def attempts(forms: int, rounds: int) -> list[Attempt]:
+    """Return the attempts in order: solve, polish, then fit all forms once before any is tried again.
 
     Example:
-        >>> real_powers(1)[:5]
-        [(1.0,), (-1.0,), (0.5,), (2.0,), (-0.5,)]
+        >>> [(attempt.kind, attempt.number) for attempt in attempts(1, 2)]
+        [('solve', 0), ('polish', 0), ('fit', 0), ('fit', 0)]
     """
-    forms: list[Exponents] = [(p,) for p in (1.0, -1.0, 0.5, 2.0, -0.5, -2.0, 3.0, -3.0, 1.5, -1.5)]
-    if hidden > 1:
-        forms += [(1.0, -1.0), (1.0, 1.0), (0.5, -0.5), (2.0, -2.0), (-1.0, -1.0), (0.5, 0.5)]
-        forms += [(2.0, -1.0), (1.0, -2.0), (2.0, 1.0), (3.0, -1.0), (1.0, -3.0)]
-    if hidden > 2:
-        forms += [(1.0, 1.0, -1.0), (1.0, -1.0, -1.0), (1.0, 1.0, 1.0)]
-    return forms
+    solve = [Attempt("solve", form) for form in range(forms)]
+    polish = [Attempt("polish", rank) for rank in range(min(POLISHED, forms))]
+    return solve + polish + [Attempt("fit", form, turn) for turn in range(rounds) for form in range(forms)]
 
 
 @dataclass
@@ -97,146 +87,242 @@ class SearchProgress:
     """Progress of the search on one data set.
 
     Args:
-        queue: attempts to come, the current one first.
-        iterations: iterations so far; solving a linear equation counts as one.
+        attempt: position of the current attempt.
+        form: number of its form.
+        here: its iterations; -1 before it has begun.
+        lowest: loss below which it counts as halved.
+        since: its iteration at which the loss was last halved.
+        iterations: iterations of all attempts; solving a linear equation counts as one.
         attempts: attempts so far.
-        here: iterations of the current attempt.
-        state: the minimization of the current attempt, a stack of one; None before its start.
-        solved: losses of the solved forms.
-        best: the fit with the smallest loss, as (loss, exponents, weights).
-        formula: the formula, once found.
+        best: loss of the best fit of all attempts.
+        best_form: its form.
+        noise: noise of the formula, once found; NaN before.
+        over: whether no attempt is left.
     """
 
-    queue: list[Attempt]
+    attempt: int = 0
+    form: int = 0
+    here: int = -1
+    lowest: float = math.inf
+    since: int = 0
     iterations: int = 0
     attempts: int = 0
-    here: int = 0
-    state: Iterate | None = None
-    solved: dict[Exponents, float] = field(default_factory=dict)
-    best: tuple[float, Exponents, Tensor] | None = None
-    formula: Formula | None = None
+    best: float = math.inf
+    best_form: int = -1
+    noise: float = math.nan
+    over: bool = False
+
+    @property
+    def found(self) -> bool:
+        """Whether the formula was found."""
+        return not math.isnan(self.noise)
 
     @property
     def ended(self) -> bool:
-        return self.formula is not None or not self.queue
+        """Whether the search is over, with a formula or without."""
+        return self.found or self.over
 
 
 class FormulaSearch:
     """Search on a stack of data sets of one size.
 
     Args:
-        x: inputs, in float64.
-        t: targets, in float64.
         forms: exponents to try, in order.
         seeds: seeds of the random starts, one per data set.
-        check: further rows (x, t) that a formula must hold for; by default none.
+        inputs: number of inputs.
         epsilon: relative precision of the numbers in the data.
         bound: largest weight in a sum.
-        rounds: number of random starts per form of several factors.
+        rounds: number of starts per form that is fitted.
+        damping: initial damping of every attempt.
+        device: device of the data.
 
     Example:
         >>> x = torch.rand(1, 50, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-        >>> search = FormulaSearch(x, x[..., :2].sum(2) * x[..., 2], forms=whole_powers(2), seeds=[0])
+        >>> search = FormulaSearch([(1.0,), (1.0, 1.0)], seeds=[0], inputs=4)
         >>> while not search.progress[0].ended:
-        ...     search.step()
-        >>> search.progress[0].formula.weights.abs().sum(0).tolist()
+        ...     search.step(x, x[..., :2].sum(2) * x[..., 2])
+        >>> search.formula(0).weights.abs().sum(0).tolist()
         [1.0, 1.0, 1.0, 0.0]
     """
 
+    TENSORS = ("point", "damping", "growth", "solved", "best_point")
+
     def __init__(
         self,
-        x: Float[Tensor, "s r i"],
-        t: Float[Tensor, "s r"],
-        *,
         forms: Sequence[Exponents],
         seeds: Sequence[int],
-        check: tuple[Float[Tensor, "s c i"], Float[Tensor, "s c"]] | None = None,
+        inputs: int,
+        *,
         epsilon: float = 2.0**-52,
         bound: int = 1,
         rounds: int = 6,
+        damping: float = 1e-2,
+        device: torch.device | str = "cpu",
     ) -> None:
-        self.x, self.t, self.seeds, self.epsilon, self.bound = x, t, tuple(seeds), epsilon, bound
-        self.check = (x[:, :0], t[:, :0]) if check is None else check
-        self.all = (torch.cat([x, self.check[0]], 1), torch.cat([t, self.check[1]], 1))
-        self.progress = [SearchProgress(_queue(forms, one, x.shape[1] // x.shape[2], rounds)) for one in t]
+        self.forms, self.seeds, self.inputs = tuple(forms), tuple(seeds), inputs
+        self.epsilon, self.bound, self.initial = epsilon, bound, damping
+        self.attempts = attempts(len(self.forms), rounds)
+        self.progress = [SearchProgress() for _ in self.seeds]
+        runs, width = len(self.seeds), inputs * max(len(form) for form in self.forms)
+        zeros = torch.zeros(runs, 1, dtype=torch.float64, device=device)
+        self.point, self.best_point = zeros.repeat(1, width), zeros.repeat(1, width)
+        self.damping, self.growth = zeros[:, 0].clone(), zeros[:, 0].clone()
+        self.solved = torch.full((runs, len(self.forms)), math.inf, dtype=torch.float64)
 
     @torch.no_grad()
-    def step(self) -> None:
-        """Perform one iteration of every search that has not ended."""
-        groups: dict[tuple[Exponents, bool], list[int]] = {}
+    def step(self, x: Float[Tensor, "s r i"], t: Float[Tensor, "s r"], held: Pair | None = None) -> None:
+        """Perform one iteration of every search that has not ended.
+
+        Args:
+            x: inputs, in float64; either the same at each step, or fresh ones.
+            t: targets, in float64.
+            held: further rows (x, t) that a formula must hold for; by default none.
+        """
+        groups: dict[tuple[int, bool], list[int]] = {}
         for number, run in enumerate(self.progress):
+            if not run.ended and run.here < 0:
+                self._begin(number, run, x[number], t[number])
             if not run.ended:
                 run.iterations += 1
-                started = run.state is not None
-                if not started:
-                    run.attempts += 1
-                    run.state = Iterate.start(self._start(number, run.queue[0]))
-                groups.setdefault((run.queue[0].exponents, started), []).append(number)
-        for (exponents, started), members in groups.items():
-            self._advance(exponents, members, fitted=started)
+                groups.setdefault((run.form, self.attempts[run.attempt].kind == "solve"), []).append(number)
+        for (form, solve), members in groups.items():
+            self._advance(form, members, x, t, held, fit=not solve)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return the progress as plain values and tensors, without the data."""
-        return {"progress": [_plain(run) for run in self.progress]}
+    def formula(self, number: int) -> Formula | None:
+        """Return the formula that was found for a data set, or None."""
+        return self.current(number) if self.progress[number].found else None
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Resume from the progress of another search on the same data."""
-        if len(state["progress"]) != len(self.progress):
-            raise ValueError(
-                f"state must be of {len(self.progress)} data sets, as this search, got {len(state['progress'])}"
-            )
-        self.progress = [_from_plain(plain) for plain in state["progress"]]
+    def current(self, number: int) -> Formula:
+        """Return the weights of the current attempt, or the formula once it is found."""
+        run = self.progress[number]
+        return self._formula(self.point[number], run.form, run.noise)
 
-    def _start(self, number: int, attempt: Attempt) -> Float[Tensor, "1 p"]:
-        seed = hash((self.seeds[number], attempt.exponents, attempt.number)) % 2**63
-        generator = torch.Generator().manual_seed(seed)
-        weights = start(attempt.exponents, self.x[number], self.t[number], generator, attempt.number)
-        return weights.flatten().unsqueeze(0)
+    def best(self, number: int) -> Formula:
+        """Return the fit with the smallest loss of all attempts."""
+        return self._formula(self.best_point[number], self.progress[number].best_form, math.nan)
 
-    def _advance(self, exponents: Exponents, members: list[int], fitted: bool) -> None:
-        rows = slice(None) if len(members) == len(self.progress) else torch.tensor(members, device=self.x.device)
-        problem = ProductsOfSums(self.x[rows], self.t[rows], exponents)
-        state = _stack([self.progress[number].state for number in members])
-        if fitted:
+    def state(self, number: int) -> dict[str, NDArray[np.generic]]:
+        """Return the progress on one data set as arrays by name."""
+        tensors = {name: getattr(self, name)[number].cpu().numpy().copy() for name in self.TENSORS}
+        return tensors | {"progress": np.array(dataclasses.astuple(self.progress[number]), np.float64)}
+
+    def restore(self, number: int, state: Mapping[str, NDArray[np.generic]]) -> None:
+        """Resume from what `state` returned."""
+        for name in self.TENSORS:
+            getattr(self, name)[number] = torch.from_numpy(np.asarray(state[name]))
+        names = [field.name for field in dataclasses.fields(SearchProgress)]
+        values = dict(zip(names, np.asarray(state["progress"]).tolist(), strict=True))
+        whole = {name: int(values[name]) for name in names if name not in ("lowest", "best", "noise")}
+        self.progress[number] = SearchProgress(**values | whole | {"over": bool(values["over"])})
+
+    def _formula(self, point: Tensor, form: int, noise: float) -> Formula:
+        exponents = self.forms[form]
+        return Formula(point[: len(exponents) * self.inputs].view(len(exponents), -1).clone(), exponents, noise)
+
+    def _begin(self, number: int, run: SearchProgress, x: Tensor, t: Tensor) -> None:
+        """Start the next attempt that the data allow."""
+        while (form := self._form(number, self.attempts[run.attempt], len(x), t)) is None:
+            run.attempt += 1
+            if run.attempt == len(self.attempts):
+                run.over = True
+                return
+        attempt = self.attempts[run.attempt]
+        run.form, run.here, run.lowest, run.since = form, 0, math.inf, 0
+        run.attempts += 1
+        turn = {"solve": 0, "polish": 1}.get(attempt.kind, 2 + attempt.turn)
+        word = philox.words((self.seeds[number], philox.RUN), philox.RESTART, run.attempt, 1, 1)[0, 0]
+        weights = start(self.forms[form], x, t, torch.Generator().manual_seed(int(word)), turn)
+        self.point[number, : weights.numel()] = weights.flatten()
+        self.damping[number], self.growth[number] = self.initial, 2.0
+
+    def _form(self, number: int, attempt: Attempt, rows: int, t: Tensor) -> int | None:
+        """Return the number of an attempt's form, or None if it is of no use for the data."""
+        if attempt.kind == "polish":
+            nearest = self.solved[number].argsort(stable=True)
+            form = int(nearest[attempt.number])
+            return form if self.solved[number, form] < math.inf else None
+        exponents = self.forms[attempt.number]
+        if len(exponents) > max(rows // self.inputs, 2) or not reachable(exponents, t):
+            return None
+        linear = solvable(exponents, t)
+        useful = linear if attempt.kind == "solve" else len(exponents) > 1 or not linear
+        return attempt.number if useful else None
+
+    def _advance(self, form: int, members: list[int], x: Tensor, t: Tensor, held: Pair | None, *, fit: bool) -> None:
+        """Perform one iteration of the searches that try one form, and round and test their weights."""
+        exponents = self.forms[form]
+        width = len(exponents) * self.inputs
+        rows = slice(None) if len(members) == len(self.progress) else torch.tensor(members, device=x.device)
+        problem = ProductsOfSums(x[rows], t[rows], exponents)
+        state = Iterate.start(self.point[rows, :width])
+        state = dataclasses.replace(state, damping=self.damping[rows], growth=self.growth[rows])
+        if fit:
             state = iterate(problem, state)
         else:
-            state = replace(state, loss=problem.residuals(state.point).square().sum(1) / 2)
-        for place, number in enumerate(members):
+            loss = problem.residuals(state.point).square().sum(1) / 2
+            state = dataclasses.replace(state, loss=loss, decrease=torch.zeros_like(loss))
+        self.point[rows, :width], self.damping[rows], self.growth[rows] = state.point, state.damping, state.growth
+        for number, loss, point in zip(members, state.loss.tolist(), state.point, strict=True):
             run = self.progress[number]
-            run.state = _pick(state, place)
-            run.here += fitted
-            loss, weights = state.loss[place].item(), state.point[place].view(len(exponents), -1)
-            if run.best is None or loss < run.best[0]:
-                run.best = (loss, exponents, weights)
-        self._try(problem, state, members, rows)
+            run.here += fit
+            if loss < run.lowest:
+                run.lowest, run.since = loss / 2, run.here
+            if loss < run.best or run.best_form < 0:
+                run.best, run.best_form = loss, form
+                self.best_point[number, :width] = point
+        self._test(problem, state, members, held)
 
-    def _try(self, problem: ProductsOfSums, state: Iterate, members: list[int], rows: slice | Tensor) -> None:
+    def _test(self, problem: ProductsOfSums, state: Iterate, members: list[int], held: Pair | None) -> None:
         """Round the weights, test the formulas, and end the attempts that are over."""
         weights = state.point.view(len(members), len(problem.exponents), -1)
         whole, moved = rounded(weights, problem.exponents, problem.x, problem.t, self.bound)
-        x, t = (each[rows] for each in self.all)
-        error, explained = errors(whole, problem.exponents, x, t, self.epsilon)
-        exact = (error.abs() <= explained).all(1)
-        for place, number in enumerate(members):
+        error, explained = errors(whole, problem.exponents, problem.x, problem.t, self.epsilon)
+        exact = (error.abs() <= explained).all(1).tolist()
+        near = (moved < CHANCE ** (1 / weights[0].numel()) / 2).tolist()
+        values = zip(members, state.loss.tolist(), state.decrease.tolist(), strict=True)
+        for place, (number, loss, decrease) in enumerate(values):
             run = self.progress[number]
-            settled, noise = _settled(run), 0.0
-            least = run.here > 0 or problem.exponents == (1.0,)  # whether the weights are those of least squares
-            if not exact[place] and settled and least and moved[place] < AMBIGUOUS:
-                count, inputs = problem.x.shape[1:]
-                fitted = 2 * state.loss[place].item() * problem.scale()[place].item() ** 2
-                parameters = len(problem.exponents) * (inputs - 1) + 1
-                variance = problem.t[place].var().item()
-                noise = compatible(fitted, error[place, :count], error[place, count:], parameters, variance)
-            if exact[place] or noise:
-                run.formula = Formula(whole[place], problem.exponents, noise)
+            settled, noise = self._settled(run, loss, decrease), math.nan
+            if exact[place] or (settled and near[place]):
+                others = self._held(whole[place], problem.exponents, number, held)
+                if exact[place] and bool((others[0].abs() <= others[1]).all()):
+                    noise = 0.0
+                elif settled and near[place] and (run.here or problem.exponents == (1.0,)):  # a least-squares fit
+                    noise = self._noise(problem, place, loss, error[place], others[0])
+            if not math.isnan(noise):
+                run.noise = noise
+                self.point[number, : whole[place].numel()] = whole[place].flatten()
             elif settled:
-                _next(run)
+                if self.attempts[run.attempt].kind == "solve":
+                    self.solved[number, run.form] = loss
+                run.attempt, run.here = run.attempt + 1, -1
+                run.over = run.attempt == len(self.attempts)
+
+    def _held(self, weights: Tensor, exponents: Exponents, number: int, held: Pair | None) -> tuple[Tensor, Tensor]:
+        """Return the errors of a formula on the rows held out, and those that rounding explains."""
+        if held is None:
+            return weights.new_zeros(0), weights.new_zeros(0)
+        x, t = (each[number : number + 1] for each in held)
+        error, explained = errors(weights.unsqueeze(0), exponents, x, t, self.epsilon)
+        return error[0], explained[0]
+
+    def _noise(self, problem: ProductsOfSums, place: int, loss: float, error: Tensor, held: Tensor) -> float:
+        fitted = 2 * loss * problem.scale()[place].item() ** 2
+        parameters = len(problem.exponents) * (self.inputs - 1) + 1
+        return compatible(fitted, error, held, parameters, problem.t[place].var().item())
+
+    def _settled(self, run: SearchProgress, loss: float, decrease: float) -> bool:
+        kind = self.attempts[run.attempt].kind
+        if kind == "solve" or not loss < math.inf:
+            return True
+        limit, patience = (POLISH_LIMIT, POLISH_PATIENCE) if kind == "polish" else (LIMIT, PATIENCE)
+        return run.here >= limit or run.here - run.since >= patience or decrease <= SETTLED
 
 
 def compatible(
     fitted: float, whole: Float[Tensor, " r"], held: Float[Tensor, " c"], parameters: int, variance: float
 ) -> float:
-    """Return the standard deviation of the noise if it explains the errors of a rounded formula, or 0.
+    """Return the standard deviation of the noise if it explains the errors of a rounded formula, or NaN.
 
     Args:
         fitted: sum of squares of the fit before rounding.
@@ -250,80 +336,14 @@ def compatible(
         >>> 0.8 < compatible(0.9 * error.square().sum().item(), error, error[:20], parameters=10, variance=50.0) < 1.2
         True
         >>> compatible(1e-3, error, error[:20], parameters=10, variance=50.0)
-        0.0
+        nan
     """
     freedom = len(whole) - parameters
     if freedom <= 0:
-        return 0.0
+        return math.nan
     noise = fitted / freedom
     added = (whole.square().sum().item() - fitted) / parameters
     good = noise <= UNEXPLAINED * variance and added <= noise * (1 + 4 * math.sqrt(2 / parameters + 2 / freedom))
     if good and len(held):
         good = held.square().mean().item() <= noise * (1 + 4 * math.sqrt(2 / len(held) + 2 / freedom))
-    return math.sqrt(noise) if good else 0.0
-
-
-def _plain(run: SearchProgress) -> dict[str, Any]:
-    plain = {name: getattr(run, name) for name in ("iterations", "attempts", "here", "best")}
-    plain["queue"] = [(attempt.exponents, attempt.number) for attempt in run.queue]
-    plain["solved"] = list(run.solved.items())
-    plain["state"] = None if run.state is None else vars(run.state)
-    plain["formula"] = None if run.formula is None else vars(run.formula)
-    return copy.deepcopy(plain)
-
-
-def _from_plain(plain: dict[str, Any]) -> SearchProgress:
-    plain = copy.deepcopy(plain)
-    return SearchProgress(
-        queue=[Attempt(tuple(exponents), number) for exponents, number in plain["queue"]],
-        state=None if plain["state"] is None else Iterate(**plain["state"]),
-        solved={tuple(exponents): loss for exponents, loss in plain["solved"]},
-        formula=None if plain["formula"] is None else Formula(**plain["formula"]),
-        **{name: plain[name] for name in ("iterations", "attempts", "here", "best")},
-    )
-
-
-def _queue(forms: Sequence[Exponents], t: Tensor, most: int, rounds: int) -> list[Attempt]:
-    """Return the attempts: solve, then fit from random starts, all forms once before any is tried again."""
-    usable = [form for form in forms if len(form) <= max(most, 1) and _reachable(form, t)]
-    solve = [Attempt(form, 0) for form in usable if solvable(form, t)]
-    fit = [form for form in usable if not solvable(form, t) or len(form) > 1]
-    return solve + [Attempt(form, 2 + turn) for turn in range(rounds) for form in fit]
-
-
-def _reachable(exponents: Exponents, t: Tensor) -> bool:
-    """Return whether a form can have the signs of the targets."""
-    signed = any(float(p).is_integer() and p % 2 for p in exponents)
-    return signed or bool((t < 0).double().mean() < 0.1)
-
-
-def _settled(run: SearchProgress) -> bool:
-    state, attempt = run.state, run.queue[0]
-    assert state is not None
-    if attempt.number == 0 or not state.loss.item() < math.inf:
-        return True
-    limit = POLISH_LIMIT if attempt.number == 1 else LIMIT
-    return run.here >= limit or (run.here > 0 and state.decrease.item() <= SETTLED)
-
-
-def _next(run: SearchProgress) -> None:
-    attempt = run.queue.pop(0)
-    if attempt.number == 0 and run.state is not None:
-        run.solved[attempt.exponents] = run.state.loss.item()
-        if not run.queue or run.queue[0].number:
-            nearest = sorted(run.solved, key=lambda form: run.solved[form])[:POLISHED]
-            run.queue = [Attempt(form, 1) for form in nearest] + run.queue
-    run.state, run.here = None, 0
-
-
-def _stack(states: Sequence[Iterate | None]) -> Iterate:
-    present = [state for state in states if state is not None]
-    if len(present) == 1:
-        return present[0]
-    names = Iterate.__dataclass_fields__
-    return Iterate(**{name: torch.cat([getattr(state, name) for state in present]) for name in names})
-
-
-def _pick(state: Iterate, place: int) -> Iterate:
-    names = Iterate.__dataclass_fields__
-    return Iterate(**{name: getattr(state, name)[place : place + 1] for name in names})
+    return math.sqrt(noise) if good else math.nan

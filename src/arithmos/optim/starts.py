@@ -1,8 +1,10 @@
 """Initial weights of products of powers of sums.
 
 Where the equation can be rearranged so that the weights enter linearly, they are solved for: a single factor, t^(1/p) =
-w·x, and a ratio, t^(1/p) (v·x) = u·x. Otherwise the slope of the targets is shared out among the factors, with a random
-part that tells them apart.
+w·x, and a ratio, t^(1/p) (v·x) = u·x. A product of sums is nearly a power of their mean, which is solved for; what
+tells the sums apart are the main eigenvectors of the curvature of the targets. This is the spectral start of phase
+retrieval (Netrapalli et al., 2013). Otherwise the slope of the targets is shared out among the factors, with a random
+part.
 """
 
 import math
@@ -20,6 +22,12 @@ def solvable(exponents: tuple[float, ...], t: Float[Tensor, " r"]) -> bool:
     return (single or opposed) and _root(t, exponents[0]) is not None
 
 
+def reachable(exponents: tuple[float, ...], t: Float[Tensor, " r"]) -> bool:
+    """Return whether a form can have the signs of the targets."""
+    signed = any(float(p).is_integer() and p % 2 for p in exponents)
+    return signed or bool((t < 0).double().mean() < 0.1)
+
+
 def start(
     exponents: tuple[float, ...],
     x: Float[Tensor, "r i"],
@@ -27,13 +35,24 @@ def start(
     generator: torch.Generator,
     attempt: int,
 ) -> Float[Tensor, "h i"]:
-    """Return initial weights: those of the linear equation where there is one (attempts 0 and 1), or random ones."""
+    """Return initial weights.
+
+    Attempts 0 and 1 are those of the linear equation where there is one. Later ones are spectral, and random in turn;
+    spectral ones have a random part from the second on.
+    """
     root = _root(t, exponents[0])
     if attempt < 2 and root is not None:
         return linear(x, root).unsqueeze(0) if len(exponents) == 1 else ratio(x, root)
     if min(exponents) < 0 < max(exponents):
         return _positive(exponents, x, t, generator)
-    return _slopes(exponents, x, t, generator, attempt)
+    weights = spectral(x, t, len(exponents), generator) if set(exponents) == {1.0} and attempt % 2 == 0 else None
+    if weights is None:
+        return _slopes(exponents, x, t, generator, attempt)
+    if attempt > 2:
+        apart = weights - weights.mean(0)
+        noise = torch.randn(*weights.shape, generator=generator, dtype=torch.float64).to(x)
+        weights = weights + apart.square().mean().sqrt() * noise
+    return weights
 
 
 def linear(x: Float[Tensor, "r i"], t: Float[Tensor, " r"]) -> Float[Tensor, " i"]:
@@ -62,6 +81,46 @@ def ratio(x: Float[Tensor, "r i"], t: Float[Tensor, " r"]) -> Float[Tensor, "2 i
     vector = torch.linalg.eigh(matrix.mT @ matrix).eigenvectors[:, 0]
     u, v = vector.view(2, -1)
     return torch.stack([u * typical, v])
+
+
+def spectral(
+    x: Float[Tensor, "r i"], t: Float[Tensor, " r"], count: int, generator: torch.Generator
+) -> Float[Tensor, "h i"] | None:
+    r"""Return weights of a product of sums from the first and second moments of the targets, or None.
+
+    Let each sum be w + d_h with the d_h adding up to 0. If targets are far from 0, t^(1/k) gives w, and
+    :math:`2 (z^k - t) / z^{k-2}` with z = w·x is nearly :math:`\sum_h (d_h \cdot x)^2`, whose expected product with the
+    inputs has the d_h as its largest eigenvectors. Two sums around 0 are w + d and w - d, with the eigenvectors of the
+    largest and the smallest eigenvalue of the same product with t.
+    """
+    deviation = x.std(0)
+    deviation = torch.where(deviation > 1e-9 * x.abs().amax(0), deviation, torch.inf)
+    standard = (x - x.mean(0)) / deviation  # a constant column is 0
+    root = _root(t, float(count)) if t.mean().square() > 4 * t.var() else None
+    if root is not None and count <= x.shape[1]:
+        shared = linear(x, root)
+        z = x @ shared
+        values, vectors = _moments(standard, 2 * (z**count - t) / z ** (count - 2))
+        noise = torch.randn(count, count, generator=generator, dtype=torch.float64)[:, 1:].to(x)
+        turned = torch.linalg.qr(noise - noise.mean(0)).Q  # orthonormal columns that add up to 0
+        parts = (values[1 - count :].clamp_min(0) / 2).sqrt() * vectors[:, 1 - count :] / deviation.unsqueeze(1)
+        weights = shared + turned @ parts.mT
+    elif count == 2:
+        values, vectors = _moments(standard, t - standard @ linear(standard, t - t.mean()))
+        largest, smallest = (
+            (sign * values[end] / 2).clamp_min(0).sqrt() * vectors[:, end] / deviation
+            for sign, end in ((1, -1), (-1, 0))
+        )
+        weights = torch.stack([largest + smallest, largest - smallest])
+    else:
+        return None
+    return weights if bool(weights.isfinite().all()) and bool(weights.any()) else None
+
+
+def _moments(x: Float[Tensor, "r i"], y: Float[Tensor, " r"]) -> tuple[Float[Tensor, " i"], Float[Tensor, "i i"]]:
+    """Return the eigenvalues and eigenvectors of the mean of y times the inputs' products, in ascending order."""
+    values, vectors = torch.linalg.eigh((x * ((y - y.mean()) / len(x)).unsqueeze(1)).mT @ x)
+    return values, vectors
 
 
 def _root(t: Tensor, exponent: float) -> Tensor | None:
