@@ -11,6 +11,7 @@ from .arithmetic import symbol as symbol
 from .digits import DigitSequences as DigitSequences
 from .module_threshold import module_threshold as module_threshold
 from .rows import Rows as Rows
+from .sampled import Sampled as Sampled
 from .task import Observations as Observations
 from .task import ReferenceRule as ReferenceRule
 from .task import TableDraws as TableDraws
@@ -22,7 +23,12 @@ from .threshold import threshold as threshold
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-KINDS: dict[str, type[Task]] = {"arithmetic": Arithmetic, "rows": Rows, "digits": DigitSequences}
+KINDS: dict[str, type[Task]] = {
+    "arithmetic": Arithmetic,
+    "rows": Rows,
+    "digits": DigitSequences,
+    "sampled": Sampled,
+}
 """Tasks by the `kind` in their plain form."""
 
 

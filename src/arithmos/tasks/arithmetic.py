@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from .. import _checks, philox
 from .._keys import NUMBER, PAIRS, TEXT, WHOLE, Key
 from .._keys import fields as keys
+from . import ranges
 from .module_threshold import ABSOLUTE, MODULE_CRITERIA, MODULE_OPERATIONS, module_threshold
 from .task import Columns, Observations, UniformDraws, values
 from .task import Operation as Operation
@@ -40,8 +41,9 @@ OPERATIONS: dict[Operation, tuple[str, Callable[[list[Floats]], Floats]]] = {
 
 
 def symbol(operation: str) -> str:
-    """Return the symbol of an operation; empty if it is not one of `OPERATIONS`."""
-    return next((written for name, (written, _) in OPERATIONS.items() if name == operation), "")
+    """Return the symbol of an operation; empty if it is not one of `OPERATIONS` and not the reciprocal."""
+    symbols = {name: written for name, (written, _) in OPERATIONS.items()} | {"reciprocal": "1/z"}
+    return symbols.get(operation, "")
 
 
 EVALUATION_SIZE = 10_000
@@ -79,7 +81,7 @@ class Arithmetic(Observations):
     kind = "arithmetic"
     output_size = 1
     version = 1
-    """Version, which changes when the same task and seed give other numbers."""
+    """Version, which changes when the same task and seed give other numbers; see `version_of`."""
 
     operation: Operation = field()
     input_size: int = 100
@@ -98,13 +100,14 @@ class Arithmetic(Observations):
         for name in ("subset_ratio", "overlap_ratio"):
             self._set(name, _checks.number(name, getattr(self, name)))
         for name in ("interpolation", "extrapolation"):
-            self._set(name, _range(name, getattr(self, name)))
+            self._set(name, ranges.checked(name, getattr(self, name)))
         if self.fixed is None:
             self._check_ratios()
         else:
             self._set("fixed", self._subsets(self.fixed))
         if _checks.one_of("rule", self.rule, RULES) == "module":
             self._check_module()
+        self._set("version", _version(self.operation, self.interpolation, self.extrapolation))
 
     def _set(self, name: str, value: object) -> None:
         """Keep a field in its plain form, so that its hash and JSON do not depend on how it was given."""
@@ -161,6 +164,15 @@ class Arithmetic(Observations):
         """Return the task with this plain form."""
         known = [field.name for field in fields(cls) if field.name != "rule" or "rule" in plain]
         return cls(**values(cls, plain, known))
+
+    @classmethod
+    def version_of(cls, plain: Mapping[str, Any]) -> int:
+        """Return the version of the task with a plain form: 2 for quotients whose divisor could be 0 in version 1."""
+        try:
+            drawn = [ranges.checked(name, plain[name]) for name in ("interpolation", "extrapolation")]
+        except (LookupError, ValueError):  # of another version, or wrong
+            return cls.version
+        return _version(plain.get("operation"), *drawn)
 
     @staticmethod
     def keys() -> tuple[Key, ...]:
@@ -241,8 +253,12 @@ class Arithmetic(Observations):
 
     def draws(self, seed: int) -> UniformDraws:
         """Return the description of a run's batches."""
-        ranges = self.interpolation, self.extrapolation
-        return UniformDraws(self.operation, self.input_size, self.subsets(seed), *ranges)
+        drawn = self._drawn(self.interpolation), self._drawn(self.extrapolation)
+        return UniformDraws(self.operation, self.input_size, self.subsets(seed), *drawn)
+
+    def _drawn(self, range_: Range) -> Range:
+        """Return the range from which inputs are drawn: without 0 if they divide."""
+        return ranges.without_zero(range_) if self.operation == "div" else range_
 
     def memory(self, batch_size: int, records: int) -> dict[str, int]:
         """Return the bytes for simulating a threshold; the validation and test sets are smaller."""
@@ -273,17 +289,17 @@ class Arithmetic(Observations):
     def batch(self, seed: int, step: int, size: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the inputs and targets of one training iteration."""
         words = philox.words((seed, philox.RUN), philox.TRAIN, step, size, self.input_size)
-        x = philox.uniform(words, self.interpolation)
+        x = philox.uniform(words, self._drawn(self.interpolation))
         return x, self.target(x, seed)
 
     def validation(self, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the validation set of a run; runs with the same input size and range have the same inputs."""
-        x = _fixed_inputs(philox.VALIDATION, self.input_size, self.interpolation)
+        x = _fixed_inputs(philox.VALIDATION, self.input_size, self._drawn(self.interpolation))
         return x, self.target(x, seed)
 
     def test(self, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the test set of a run; runs with the same input size and range have the same inputs."""
-        x = _fixed_inputs(philox.TEST, self.input_size, self.extrapolation)
+        x = _fixed_inputs(philox.TEST, self.input_size, self._drawn(self.extrapolation))
         return x, self.target(x, seed)
 
     def formula(self, seed: int) -> str:
@@ -297,20 +313,13 @@ class Arithmetic(Observations):
         return symbol.join(f"({s})" for s in sums)
 
 
+def _version(operation: object, *drawn: Range) -> int:
+    return 2 if operation == "div" and any(map(ranges.has_zero, drawn)) else 1
+
+
 @lru_cache(maxsize=2**16)
 def _offset(seed: int, places: int) -> int:
     return int(np.random.RandomState(seed).randint(0, places))
-
-
-def _range(name: str, value: object) -> Range:
-    parts = _checks.pairs(name, value, most=2)
-    range_ = tuple((float(_checks.number(name, low)), float(_checks.number(name, high))) for low, high in parts)
-    for low, high in range_:
-        with np.errstate(over="ignore"):
-            width = np.float32(high) - np.float32(low)
-        if not (width > 0 and math.isfinite(width)):  # in the arithmetic of the random generator
-            raise ValueError(f"{name} must have parts (low, high) with low below high in float32, got ({low}, {high})")
-    return range_
 
 
 @lru_cache(maxsize=8)

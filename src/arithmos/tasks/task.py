@@ -124,6 +124,11 @@ class Task(Protocol):
     def from_plain(cls, plain: Mapping[str, Any]) -> "Task":
         """Return the task with a plain form; data that it only names by a digest are further keyword arguments."""
 
+    @classmethod
+    def version_of(cls, plain: Mapping[str, Any]) -> int:
+        """Return the version that the task with a plain form, of any version, has in this arithmos."""
+        return cls.version
+
     @staticmethod
     def keys() -> tuple[Key, ...]:
         """Return the keys of the task in an experiment file.
@@ -208,8 +213,8 @@ def values(task: type[Task], plain: Mapping[str, Any], names: Iterable[str]) -> 
     table = _checks.table("task", plain)
     kind, version = table.pop("kind", None), table.pop("version", None)
     _checks.one_of("kind of the task", kind, [task.kind])
-    if version != task.version:
+    if version != (current := task.version_of(table)):
         raise ValueError(
-            f"version of the task {kind!r} must be {task.version} in this arithmos, got {_checks.shown(version)}"
+            f"version of the task {kind!r} must be {current} in this arithmos, got {_checks.shown(version)}"
         )
     return _checks.table("task", table, names)
