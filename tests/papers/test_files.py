@@ -195,7 +195,7 @@ def test_rows_and_units_lie_beside_the_file(tmp_path):
         ("x = {y = 1, " + "a-1 . " * 17 + "b = 1}", "own.toml: a key must have at most 16 names, got"),
         ("", "own.toml: models is missing"),
         ('models = "NMU"', "own.toml: task is missing"),
-        ('models = "NMU"\ntask = {}', "task.operation is missing, and so are rows and digits"),
+        ('models = "NMU"\ntask = {}', "task.operation is missing, and so are rows and digits and sampled"),
         (MINIMAL + "task.targets = 2", "task.targets is for a task with the key rows"),
         (MINIMAL + "sedes = 3", "sedes is unknown; did you mean 'seeds'?; known are title, seeds"),
         (MINIMAL + 'name = "x"', "name is unknown"),

@@ -10,7 +10,7 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 
 from arithmos.cli import main
-from arithmos.papers import EXPERIMENTS, PAPERS, load_paper
+from arithmos.papers import EXPERIMENTS, PAPERS, Paper, Published, load_paper
 from arithmos.report.page import html
 
 INIT = '''
@@ -178,3 +178,24 @@ def test_columns_that_are_missing_are_named(folder):
     (folder / "products.csv").write_text("model,n\nNMU,3\n", encoding="utf-8")
     with pytest.raises(ValueError, match="must have the columns model, n, k, and either operation or at, got model, n"):
         _ = load_paper(folder).experiments[0].published.table
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("NMU,mul,100,many\n", "numbers in its column 'k', got 'many'"),
+        ("NMU,mul,100,101\n", "whole numbers k from 0 to n"),
+        ("NMU,mul,,5\n", "whole numbers k from 0 to n"),
+        ("NMU,mul,1,1,1,1\n", "must be a CSV file"),
+    ],
+)
+def test_printed_numbers_that_cannot_be_right_are_refused(rows, message, tmp_path):
+    (tmp_path / "table.csv").write_text(f"model,operation,n,k\nNAU,mul,100,3\n{rows}")
+    with pytest.raises(ValueError, match=message) as refused:
+        Published(tmp_path / "table.csv").table  # noqa: B018
+    assert str(tmp_path / "table.csv") in str(refused.value)
+
+
+def test_a_record_of_another_kind_is_refused():
+    with pytest.raises(ValueError, match="experiments must hold values of Experiment, got 'products'"):
+        Paper(key="toy", title="Toys", reference="A workshop", experiments=("products",))

@@ -34,7 +34,7 @@ class Experiment:
             lengths that each spec is tested on; empty for a table.
         published: its published values, if any.
         paper: key of its paper, which sets it; empty for a user's experiment.
-        criterion: name of the thresholds that decide by default, set by its paper; empty for the first of its tasks.
+        criterion: name of the thresholds that decide by default; empty for the first of its paper, or of its tasks.
     """
 
     name: str
@@ -159,6 +159,8 @@ def axis_value(spec: Spec, axis: str) -> float | str:
             return "∪".join(pattern.format(low, high) for low, high in value)
         if isinstance(value, int | float):
             return float(value)
+        if isinstance(value, str):
+            return value
     raise ValueError(
         f"axis must be a number or a range of the spec, its task, its schedule or its optimizer, got {axis!r}"
     )

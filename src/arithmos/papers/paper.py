@@ -63,10 +63,21 @@ class Paper:
             _checks.text(name, getattr(self, name))
         if "/" in self.key:
             raise ValueError(f"key must not contain '/', got {self.key!r}")
+        for name, kind in (
+            ("experiments", Experiment),
+            ("surfaces", Surface),
+            ("claims", Claim),
+            ("findings", Finding),
+        ):
+            for record in getattr(self, name):
+                if not isinstance(record, kind):
+                    raise ValueError(f"{name} must hold values of {kind.__name__}, got {_checks.shown(record)}")
         for name in ("experiments", "surfaces", "claims"):
-            first = {"criterion": next(iter(self.criteria), "")} if name == "experiments" else {}
-            own = tuple(dataclasses.replace(record, paper=self.key, **first) for record in getattr(self, name))
+            own = tuple(dataclasses.replace(record, paper=self.key) for record in getattr(self, name))
             object.__setattr__(self, name, own)
+        first = next(iter(self.criteria), "")
+        judged = tuple(dataclasses.replace(one, criterion=one.criterion or first) for one in self.experiments)
+        object.__setattr__(self, "experiments", judged)
         names = {experiment.name for experiment in self.experiments}
         spoken_of = [name for claim in self.claims for name in claim.experiments]
         for name in (*spoken_of, *(finding.experiment for finding in self.findings)):

@@ -41,11 +41,22 @@ class Published:
         """The cells, one per row."""
         import pandas as pd
 
-        frame = pd.read_csv(self.path)
+        try:
+            frame = pd.read_csv(self.path)
+        except ValueError as error:
+            raise ValueError(f"{self.path} must be a CSV file in UTF-8: {error}") from error
         missing = [name for name in NEEDED if name not in frame]
         if missing or ("operation" in frame) == ("at" in frame):
             wanted = ", ".join([*NEEDED, "and either operation or at"])
             raise ValueError(f"{self.path} must have the columns {wanted}, got {', '.join(map(str, frame))}")
+        numbers = frame.drop(columns=["model", "operation", "at"], errors="ignore")
+        for name in numbers:
+            words = numbers[name][pd.to_numeric(numbers[name], errors="coerce").isna() & numbers[name].notna()]
+            if len(words):
+                raise ValueError(f"{self.path} must have numbers in its column {name!r}, got {words.iloc[0]!r}")
+        runs = frame.loc[frame["k"].notna(), ["k", "n"]]
+        if not ((runs["k"] >= 0) & (runs["k"] <= runs["n"]) & (runs % 1 == 0).all(axis=1)).all():
+            raise ValueError(f"{self.path} must have whole numbers k from 0 to n in every row")
         return frame.assign(success_rate=frame["k"] / frame["n"])
 
     @cached_property

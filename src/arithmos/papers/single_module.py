@@ -139,11 +139,26 @@ def length_of(unit: str, inputs: int) -> Length:
 
 def specs(unit: str, operation: Operation, inputs: int = 2) -> tuple[Spec, ...]:
     """Return the specs of a unit on the nine ranges."""
-    own, length = recipe(unit, operation, inputs), length_of(unit, inputs)
+    return variant(unit, recipe(unit, operation, inputs), operation, inputs)
+
+
+def variant(
+    unit: str,
+    own: Recipe,
+    operation: Operation,
+    inputs: int = 2,
+    *,
+    name: str = "",
+    label: str = "",
+    **options: Plain,
+) -> tuple[Spec, ...]:
+    """Return the specs of a unit with a recipe and options of its own on the nine ranges."""
+    length = length_of(unit, inputs)
+    model = module(unit, own, length, name=name, label=label, **options)
     return tuple(
         Spec(
             task=task(operation, inputs, inside, outside),
-            model=module(unit, own, length),
+            model=model,
             iterations=length.iterations,
             optimizer=own.optimizer,
         )

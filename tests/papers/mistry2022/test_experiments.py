@@ -1,12 +1,19 @@
 """Experiments on single modules: their size, their training, and the numbers that they are compared with."""
 
+import numpy as np
 import pytest
 
 from arithmos.papers import CLAIMS, EXPERIMENTS, PAPERS, single_module
 from arithmos.papers.mistry2022.experiments import UNITS
 from arithmos.spec import Adam, Penalty
 
-NAMES = [name for name in EXPERIMENTS if name.startswith("mistry2022")]
+OTHER_INPUTS = ("mixed-signs", "distributions", "near-zero")
+NAMES = [
+    f"{paper}/{one.name}"
+    for paper in ("mistry2022", "mistry2022division")
+    for one in PAPERS[paper].experiments
+    if not one.name.startswith(OTHER_INPUTS)
+]
 
 
 def spec(experiment, model, at="U[1,2]"):
@@ -77,3 +84,38 @@ def test_nine_ranges_are_those_of_the_setup():
     inside, outside = zip(*single_module.NINE, strict=True)
     assert [low for ((low, _),) in inside] == [-20, -2, -1.2, -0.2, -2, 0.1, 1, 1.1, 10]
     assert outside[2:5] == (((-6.1, -1.2),), ((-2.0, -0.2),), ((-6.0, -2.0), (2.0, 6.0)))
+
+
+@pytest.mark.parametrize(("name", "places"), [("mixed-signs-two", 5), ("mixed-signs-ten", 5), ("distributions", 6)])
+def test_other_inputs_of_a_division(name, places):
+    experiment = EXPERIMENTS[f"mistry2022division/{name}"]
+    assert len(experiment.specs) == 3 * places
+    assert {spec.task.operation for spec in experiment.specs} == {"div"}
+    assert len({at for _, at in experiment.places()}) == places
+    for spec in experiment.specs:
+        x, t = spec.task.test(0)
+        assert np.isfinite(t).all()
+        first = spec.task.first
+        if "|" in spec.task.interpolation:  # the operands come from both halves, so they have unlike signs
+            assert (x[:, first] * x[:, first + 1] < 0).all()
+
+
+def test_divisors_near_zero_have_the_published_thresholds():
+    experiment = EXPERIMENTS["mistry2022division/near-zero-redundant"]
+    spec = next(one for one, at in experiment.places() if (one.model.name, at) == ("NMRU", "U[0,0.001]"))
+    assert spec.task.absolute == 9.268088433600497e-06
+    assert spec.task.interpolation == spec.task.extrapolation
+    [alone] = {one.iterations for one in EXPERIMENTS["mistry2022division/near-zero"].specs}
+    assert alone == 5000
+
+
+def test_ablations_vary_what_they_name():
+    penalties = {
+        spec.model.name: [(one.strength, one.most) for one in spec.model.penalties]
+        for spec in EXPERIMENTS["mistry2022division/realnpu-l1"].specs
+    }
+    assert len(penalties) == 8
+    assert penalties["RealNPUFree"] == []
+    assert penalties["RealNPU0.1"] == [(0.1, 10.0)]
+    rates = [dict.fromkeys(s.optimizer.lr for s in EXPERIMENTS[f"{u}-rates"].specs) for u in ("nru", "nmru")]
+    assert [*map(list, rates)] == [[1e-3, 1e-2, 1e-1, 1.0], [1e-3, 1e-2, 1e-1]]

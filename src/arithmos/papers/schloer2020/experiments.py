@@ -1,0 +1,57 @@
+"""Experiment 1 of Schlör et al. (2020): one layer, two inputs, four operations, seven distributions."""
+
+from pathlib import Path
+
+from ...spec import Layer, Model, Penalty, RMSprop, Spec
+from ...tasks import Sampled
+from ..experiment import Experiment
+from ..published import Published
+
+DISTRIBUTIONS = (
+    ("U[-1,1]", "U[-10,-5]"),
+    ("U[-5,5]", "U[-10,-5]"),
+    ("N(0,1)[-3,3]", "N(9,0.3333)[8,10]"),
+    ("N(1,1)[-2,4]", "N(9,0.3333)[8,10]"),
+    ("N(-1,1)[-4,2]", "N(9,0.3333)[8,10]"),
+    ("Exp(0.2)", "Exp(0.5)"),
+    ("Exp(0.8)", "Exp(0.5)"),
+)
+"""Distributions of training and test; normal ones have the middle and a sixth of the width of their interval."""
+WORDS = {"add": "addition", "sub": "subtraction", "mul": "multiplication", "div": "division"}
+EPOCH = 1000
+"""Iterations that see 64,000 rows in batches of 64."""
+EPOCHS = 100
+SEEDS = 10
+
+OPTIMIZER = RMSprop(lr=0.01, alpha=0.9, eps=1e-5, clip_value=0.1)
+PULL = Penalty(kind="pull", strength=0.05, after=11 * EPOCH - 1, below=1.0)
+MODELS = (
+    Model("NALU", (Layer("NALU"),), label="NALU"),
+    Model("INALU", (Layer("INALU"),), label="iNALU", penalties=(PULL,)),
+    Model("INALUShared", (Layer("INALUShared"),), label="iNALU (shared)", penalties=(PULL,)),
+)
+
+
+def _spec(model: Model, operation: str, ends: tuple[str, str]) -> Spec:
+    return Spec(
+        task=Sampled(operation=operation, interpolation=ends[0], extrapolation=ends[1]),
+        model=model,
+        iterations=EPOCHS * EPOCH,
+        batch_size=64,
+        evaluate_every=EPOCH,
+        optimizer=OPTIMIZER,
+    )
+
+
+CONTENTS = tuple(
+    Experiment(
+        name=f"minimal-{word}",
+        item="Experiment 1",
+        title=f"One layer, {word} of two inputs",
+        specs=tuple(_spec(model, operation, ends) for model in MODELS for ends in DISTRIBUTIONS),
+        seeds=SEEDS,
+        axis="interpolation",
+        published=Published(Path(__file__).with_name("published") / f"{word}.csv"),
+    )
+    for operation, word in WORDS.items()
+)
