@@ -26,7 +26,7 @@ def rows(columns, function, count=300, noise=0.0, low=1.0, high=2.0, seed=0):
 
 
 def fit(x, y, **options):
-    return ArithmeticRegressor(**{"random_state": 0, **options}).fit(x, y)
+    return ArithmeticRegressor(**{"random_state": 0, "budget_s": 600.0, **options}).fit(x, y)  # for slow machines too
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,14 @@ def fit(x, y, **options):
         (3, lambda a, b, c: a / np.sqrt(1 - b**2 / (4 * c) ** 2), "x1*x3/sqrt(-0.0625*x2**2 + x3**2)"),
         (3, lambda a, b, c: 4 / 3 * np.pi * a**1.5 * b, "4*pi*x1**(3/2)*x2/3"),
         (4, lambda a, b, c, d: np.hypot(a - b, c - d), "sqrt((x1 - x2)**2 + (x3 - x4)**2)"),
+        (4, lambda a, b, c, d: a + np.hypot(b, c), "x1 + sqrt(x2**2 + x3**2)"),
+        (3, lambda a, b, c: np.sqrt(3 * a**2 + b) + 2, "sqrt(3*x1**2 + x2) + 2"),
+        (3, lambda a, b, c: np.sqrt(a**2 + 2 * b**2) + c, "x3 + sqrt(x1**2 + 2*x2**2)"),
+        (3, lambda a, b, c: a / np.sqrt((3 * c) ** 2 - b**2), "x1/sqrt(-x2**2 + 9*x3**2)"),
+        (3, lambda a, b, c: np.sqrt(c**2 + 9 * b / a) - c, "-x3 + sqrt(x3**2 + 9*x2/x1)"),
+        (3, lambda a, b, c: (a * b - c) / (a + c), "(x1*x2 - x3)/(x1 + x3)"),
+        (3, lambda a, b, c: a * b + 4.905 * b**2, "x2*(x1 + 4.905*x2)"),
+        (3, lambda a, b, c: np.sqrt(2 * a * b), "sqrt(2)*sqrt(x1)*sqrt(x2)"),
         (10, lambda *x: np.prod([x[2 * k] + x[2 * k + 1] for k in range(5)], 0), FIVE),
     ],
 )
@@ -77,6 +85,20 @@ def test_noise_is_not_part_of_the_formula():
     certificate = model.certificate_
     assert certificate.verdict == "noise"
     assert certificate.sigma == pytest.approx(0.01 * y.std(), rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "function", "formula"),
+    [
+        (3, lambda a, b, c: a * c**3 / np.hypot(b, c), "x1*x3**3/sqrt(x2**2 + x3**2)"),
+        (4, lambda a, b, c, d: a / (b * c**4) * np.hypot(c, d), "x1*sqrt(x3**2 + x4**2)/(x2*x3**4)"),
+    ],
+)
+def test_finds_roots_in_noisy_data(columns, function, formula):
+    x, y = rows(columns, function, 500, noise=0.01)
+    model = fit(x, y)
+    assert str(model.formula_) == formula
+    assert model.certificate_.verdict == "noise"
 
 
 def test_several_outputs():
@@ -168,6 +190,14 @@ def test_no_formula_is_found_where_there_is_none(target):
     model = fit(x, target(x, rng), budget_s=1.5)
     assert model.certificate_.verdict == "not found"
     assert model.certificate_.reason
+
+
+@pytest.mark.parametrize(("function", "high"), [(np.exp, 1.8), (np.exp, 1.9), (np.sin, 1.6)], ids=str)
+def test_a_ratio_that_comes_near_a_function_to_rounding_is_not_exact(function, high):
+    x = np.random.default_rng(0).uniform(1, high, (200, 1))
+    model = fit(x, function(x[:, 0]))
+    assert model.certificate_.residual < 2e-13
+    assert model.certificate_.verdict == "not found"
 
 
 @pytest.mark.parametrize("columns", [8, 40])

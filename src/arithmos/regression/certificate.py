@@ -36,6 +36,8 @@ MOST_TESTED = 20_000
 """Rows of the tests for structure."""
 LEAST_R2 = 0.5
 """Share of the variance of unused rows that a formula must explain."""
+DETERMINED = 1e-7
+"""Largest relative error of the constants of an exact formula."""
 FINE = 1e-3
 """Largest rounding of a target, relative to its deviation, at which a formula can be exact."""
 
@@ -161,7 +163,7 @@ def judge(
     figures = (1 - (sigma / spread) ** 2 if spread else 1.0, sigma, sigma / size if size else 0.0)
     columns = sorted(used(node))
     distinct = len(np.unique(x[:MOST_COUNTED, columns], axis=0)) if columns else 1
-    if not _exact(node, residual, x, y, spread, distinct):
+    if not _exact(refined, residual, x, y, spread, distinct):
         reason = _not_noise(node, residual, x, y, w, fitted, checked, before, distinct, names)
         return Judgment("not found", reason, *figures) if reason else Judgment("noise", "", *figures)
     return Judgment("exact", "", *figures)
@@ -172,8 +174,9 @@ def free_count(node: Node) -> int:
     return len([number for number in numbers(node) if number not in (0.0, 1.0, -1.0)])
 
 
-def _exact(node: Node, residual: Floats, x: Floats, y: Floats, spread: float, distinct: int) -> bool:
+def _exact(refined: Refined, residual: Floats, x: Floats, y: Floats, spread: float, distinct: int) -> bool:
     """Return whether rounding explains the residual, and the rows are enough to say so."""
+    node = refined.node
     if not spread:
         return True
     far, allowed, digits = np.abs(residual), rounding(node, x, y), resolution(y)
@@ -183,9 +186,20 @@ def _exact(node: Node, residual: Floats, x: Floats, y: Floats, spread: float, di
         if not (far <= 1.001 * digits + allowed).all() or not all(map(is_simple, numbers(node))):
             return False
         allowed = allowed + digits
+    if not _determined(refined, float(np.sqrt(np.mean(allowed**2)))):
+        return False
     spare = distinct - free_count(node)
     bits = spare * math.log2(max(spread / max(float(np.mean(allowed)), 1e-300), 1.0))
     return spare >= SPARE_ROWS and bits >= EVIDENCE_BITS
+
+
+def _determined(refined: Refined, deviation: float) -> bool:
+    """Return whether residuals of a size leave no doubt about the constants that were estimated.
+
+    A ratio of polynomials comes near a smooth function to rounding, but then others with different constants do too.
+    """
+    pairs = zip(numbers(refined.node), refined.errors.tolist(), strict=True)
+    return all(is_simple(number) or deviation * error <= DETERMINED * abs(number) for number, error in pairs)
 
 
 def _not_noise(
@@ -216,7 +230,7 @@ def _not_noise(
     spread = float(np.std(y))
     tiny = float(np.sqrt(np.mean(residual**2))) < SMALLEST_NOISE * spread
     if tiny and not resolution(y).any() and not all(map(is_simple, numbers(node))):
-        return "the residual is larger than rounding and too small for noise: the formula may be an approximation"
+        return "the residual is too small for noise, and more than rounding: the formula may be an approximation"
     order = sorted(used(node))
     every = max(1, math.ceil(len(y) / MOST_TESTED))
     finding = structure(residual[::every], x[::every], w[::every], order, fitted[::every])

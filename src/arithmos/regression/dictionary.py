@@ -11,6 +11,9 @@ from .terms import Bools, Column, Floats, Node, PowerProduct, TermSum, complexit
 
 ExponentTable = NDArray[np.int64]
 
+LARGEST_DEGREE = 3
+"""Degree of the monomials in sums of two."""
+
 
 def lattice(columns: int, radius: int, negative: Bools) -> ExponentTable:
     """Return all exponents with a sum of magnitudes from 1 to `radius`, negative ones only where allowed."""
@@ -95,7 +98,7 @@ def polynomial(
 
 
 def sums(chosen: Sequence[int], most: int) -> Iterator[Node]:
-    """Yield columns and sums of a few of them that often occur as factors, at most about `most`."""
+    """Yield columns and sums of a few monomials that often occur as factors, at most about `most`."""
     names: list[Node] = [Column(i) for i in chosen]
     yield from names
     made = columns = len(names)
@@ -106,11 +109,17 @@ def sums(chosen: Sequence[int], most: int) -> Iterator[Node]:
         (2 * columns, (TermSum((s,), (PowerProduct((c,), (2.0,)),), 1.0) for c in names for s in (1.0, -1.0))),
         (math.comb(columns, 3) * 4, _triples(names)),
         (math.comb(columns, 2) * columns * 2, _products(names)),
+        (math.comb(columns, 3) * 4, _triples([PowerProduct((c,), (2.0,)) for c in names])),
+        (_coprime_size(columns), _coprime(names)),
     ]
+    seen: set[Node] = set()
     for size, nodes in kinds:
         if made + size <= most:
             made += size
-            yield from nodes
+            for node in nodes:
+                if node not in seen:
+                    seen.add(node)
+                    yield node
 
 
 def _pairs(names: Sequence[Node]) -> Iterator[Node]:
@@ -132,3 +141,21 @@ def _products(names: Sequence[Node]) -> Iterator[Node]:
             if c not in (a, b):
                 for s in (1.0, -1.0):
                     yield TermSum((1.0, s), (c, product([(a, 1.0), (b, 1.0)])))
+
+
+def _coprime_size(columns: int) -> int:
+    """Return a bound on the number of sums of two monomials that share no column."""
+    return math.comb(math.comb(columns + LARGEST_DEGREE, LARGEST_DEGREE), 2)
+
+
+def _coprime(names: Sequence[Node]) -> Iterator[Node]:
+    """Yield sums and differences of two monomials without a common column, or of one and 1, of a degree above 2."""
+    table = lattice(len(names), LARGEST_DEGREE, np.zeros(len(names), bool))
+    nodes = [monomial(row.tolist(), names) for row in table]
+    for a, b in combinations(range(len(table)), 2):
+        if table[[a, b]].sum() > 2 and not (table[a] * table[b]).any():
+            yield TermSum((1.0, 1.0), (nodes[a], nodes[b]))
+            yield TermSum((1.0, -1.0), (nodes[a], nodes[b]))
+    for node in nodes[len(names) :]:
+        yield TermSum((1.0,), (node,), 1.0)
+        yield TermSum((-1.0,), (node,), 1.0)

@@ -1,8 +1,7 @@
-"""Formulas that closed form finds: power laws, sparse polynomials, ratios, and powers of these.
+"""Formulas that closed form finds: sparse polynomials, ratios, and powers of these.
 
 Each step turns a kind of formula into linear least squares with a dictionary of terms, of which `subsets` chooses some:
 
-- a power law is linear in logarithms, also one of sums of columns;
 - y^q as a polynomial, with negative exponents too, gives reciprocals, roots and powers of sums;
 - y = P/Q is linear in the coefficients of y = P - y(Q - 1).
 
@@ -10,16 +9,15 @@ Steps work on a `Target`: the output divided by a power law of some columns, so 
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import numpy as np
 
-from .dictionary import lattice, lattice_size, monomials, polynomial, sums
+from .dictionary import ExponentTable, lattice, lattice_size, monomials, polynomial
 from .pool import Pool
-from .select import BEAM, EXACT, TermSubset, eliminate, subsets
-from .terms import Bools, Column, Floats, Node, constant, product, scaled, values
+from .select import EXACT, TermSubset, eliminate, subsets
+from .terms import Bools, Column, Floats, Node, TermSum, constant, product, scaled, used, values, without_zeros
 
 OFFERED = 10
 """Subsets that are refined per dictionary."""
@@ -61,6 +59,17 @@ def divided(pool: Pool, target: Target, powers: dict[int, float]) -> Target | No
     )
 
 
+def reduced(pool: Pool, target: Target, scale: float, term: Node) -> Target:
+    """Return the target without a term, for the columns that do not occur in it."""
+    rest = tuple(i for i in target.columns if i not in used(term))
+    return Target(
+        target.t - scale * values(term, pool.x),
+        target.slope,
+        rest,
+        lambda node: target.wrap(without_zeros(TermSum((scale, 1.0), (term, node)))),
+    )
+
+
 def raised(target: Target, power: float) -> Target | None:
     """Return a power of the target, or None if it does not determine the target."""
     if power == 1:
@@ -82,53 +91,6 @@ def raised(target: Target, power: float) -> Target | None:
     return Target(moved, slope, target.columns, lambda node: target.wrap(scaled(sign, product([(node, 1 / power)]))))
 
 
-def power_law(pool: Pool, columns: Sequence[int], most: int = 600, terms: int = 8, beam: int = BEAM) -> None:
-    """Offer products of powers of columns and of sums of columns."""
-    x, y = pool.x, pool.y
-    if not y.all():
-        return
-    nodes: list[Node] = []
-    logs: list[Floats] = []
-    for node in sums(columns, most):
-        value = values(node, x)
-        if value.all() and np.isfinite(value).all():
-            nodes.append(node)
-            logs.append(np.log(np.abs(value)))
-    if not nodes:
-        return
-    weight = np.sqrt(pool.w) * np.abs(y) / np.sqrt(np.mean(y**2))
-    found = subsets(np.stack(logs, 1), np.log(np.abs(y)), weight, terms, beam)
-    for subset in _promising(found, len(y)):
-        for exponents in _exponents(subset.coefficients):
-            odd = [p for j, p in zip(subset.terms.tolist(), exponents, strict=True) if not isinstance(nodes[j], Column)]
-            if sum(not _usual(p) for p in odd) > 1:  # such a formula approximates anything
-                continue
-            law = product([(nodes[j], p) for j, p in zip(subset.terms.tolist(), exponents, strict=True)])
-            size = values(law, x)
-            if not np.isfinite(size).all():
-                continue
-            factor = float((pool.w * size) @ y / ((pool.w * size) @ size))
-            if np.isfinite(factor) and factor:
-                pool.offer(scaled(factor, law) if abs(factor - 1) > 1e-12 else law)
-
-
-def _usual(power: float) -> bool:
-    """Return whether an exponent is a multiple of ½ or ⅓."""
-    return any(abs(power * bottom - round(power * bottom)) < 1e-9 for bottom in (2, 3))
-
-
-def _exponents(raw: Floats) -> Iterator[list[float]]:
-    """Yield exponents rounded to simple fractions, coarse ones first, and finally as they are."""
-    tried = []
-    for bottom in (1, 2, 6):
-        near = [round(p * bottom) / bottom for p in raw.tolist()]
-        if max(abs(a - b) for a, b in zip(near, raw, strict=True)) < 0.25 / bottom and near not in tried and any(near):
-            tried.append(near)
-            yield near
-    yield [float(Fraction(p).limit_denominator(1000)) for p in raw.tolist()]
-    yield raw.tolist()
-
-
 def polynomials(pool: Pool, target: Target, most: int, terms: int, step: float = 1.0) -> None:
     """Offer sums of monomials with positive and negative exponents.
 
@@ -142,11 +104,11 @@ def polynomials(pool: Pool, target: Target, most: int, terms: int, step: float =
     x = pool.x[:, list(target.columns)]
     if step != 1 and (x <= 0).any():
         return
-    table = _table(x, most)
+    table = laurent(x, most)
     design = monomials(x**step if step != 1 else x, table)
     columns = [Column(i) for i in target.columns]
     found = subsets(design, target.t, np.sqrt(pool.w) * target.slope, terms)
-    for subset in _promising(found, len(x)):
+    for subset in promising(found, len(x)):
         for offset in {subset.offset, 0.0}:
             node = polynomial(table[subset.terms], subset.coefficients, offset, columns, step)
             pool.offer(target.wrap(node))
@@ -155,12 +117,12 @@ def polynomials(pool: Pool, target: Target, most: int, terms: int, step: float =
 def ratios(pool: Pool, target: Target, most: int, terms: int) -> None:
     """Offer ratios of sums of monomials."""
     x = pool.x[:, list(target.columns)]
-    table = _table(x, most // 2)
+    table = laurent(x, most // 2)
     plain = monomials(x, table)
     design = np.concatenate([plain, plain * target.t[:, None]], 1)
     columns = [Column(i) for i in target.columns]
     found = subsets(design, target.t, np.sqrt(pool.w) * target.slope, terms)
-    for subset in _promising(found, len(x)):
+    for subset in promising(found, len(x)):
         below = subset.terms >= len(table)
         if not below.any():
             continue
@@ -185,7 +147,7 @@ def dense_polynomials(pool: Pool, target: Target, terms: int) -> None:
             return
         table = lattice(x.shape[1], degree, np.zeros(x.shape[1], bool))
         found = eliminate(monomials(x, table), target.t, np.sqrt(pool.w) * target.slope, terms)
-        for subset in _promising(found, len(x))[:4]:
+        for subset in promising(found, len(x))[:4]:
             node = polynomial(table[subset.terms], subset.coefficients, subset.offset, columns)
             pool.offer(target.wrap(node))
         if found and found[0].residual < EXACT:
@@ -221,7 +183,7 @@ def dense_ratios(pool: Pool, target: Target, terms: int) -> None:
         pivot = first + int(np.argmax(np.abs(vectors[-1][first:])))
         others = np.delete(np.arange(design.shape[1]), pivot)
         found = eliminate(design[:, others], -design[:, pivot], weight, terms, offset=False)
-        for subset in _promising(found, len(x))[:4]:
+        for subset in promising(found, len(x))[:4]:
             chosen = others[subset.terms]
             up = chosen < first
             if not up.any():
@@ -242,8 +204,8 @@ def _plain(table: np.ndarray, coefficients: Floats, columns: Sequence[Node]) -> 
     return polynomial(table[~zero], coefficients[~zero], float(coefficients[zero].sum()), columns)
 
 
-def _table(x: Floats, most: int) -> np.ndarray:
-    """Return the exponents of a dictionary of at most about `most` monomials."""
+def laurent(x: Floats, most: int) -> ExponentTable:
+    """Return the exponents of at most about `most` monomials, negative ones where the columns allow it."""
     count = x.shape[1]
     size = np.abs(x)
     negative: Bools = size.min(0) > 1e-9 * size.max(0)
@@ -256,7 +218,7 @@ def _table(x: Floats, most: int) -> np.ndarray:
     return np.unique(np.concatenate(tables), axis=0)
 
 
-def _promising(found: Sequence[TermSubset], rows: int) -> list[TermSubset]:
+def promising(found: Sequence[TermSubset], rows: int) -> list[TermSubset]:
     """Return the subsets with the shortest description."""
     exact = [one for one in found if one.residual < EXACT]
     if exact:

@@ -44,6 +44,17 @@ def is_simple(value: float) -> bool:
     return value == 0 or meant(value, 4e-16 * abs(value)) is not None
 
 
+def exactly(value: float) -> float:
+    """Return the simple number that a value is except for rounding, or the value itself.
+
+    Example:
+        >>> exactly(1.0000000000000002), exactly(0.30000000000000004), exactly(0.51827182812)
+        (1.0, 0.3, 0.51827182812)
+    """
+    near = meant(value, 8e-16 * abs(value))
+    return value if near is None else near
+
+
 def _simple(value: float, error: float) -> Iterator[tuple[float, float]]:
     """Yield costs and simple numbers near a positive value."""
     if value < 2**50:

@@ -9,14 +9,18 @@ from threading import Event
 
 import numpy as np
 
-from .numbers import is_simple, meant
+from .numbers import exactly, is_simple, meant
+from .precision import rounding
 from .refine import Refined, free_numbers, loss_of, refine
 from .terms import Column, Floats, Node, PowerProduct, complexity, exponents, numbers, renumbered, without_zeros
-from .tidy import tidy
+from .tidy import tidy, variants
 
 BITS_PER_SYMBOL = 5.0
+BITS_PER_SIGN = 0.5
 EXACT = 1e-12
 """Relative residual below which the description of the residual gets no shorter."""
+NEARLY_EXACT = 1e-9
+"""Relative residual below which rounding in the arithmetic of the formula is looked at."""
 CONFIDENT = 3.0
 """Half width of the interval of a constant, in standard errors."""
 
@@ -96,6 +100,7 @@ class Pool:
             n / 2 * math.log2((loss + floor) / (self.scale + np.finfo(float).tiny))
             + free / 2 * math.log2(max(n, 2))
             + BITS_PER_SYMBOL * complexity(node)
+            + BITS_PER_SIGN * sum(number < 0 for number in numbers(node))
             + sum(_exponent_bits(power, n) for power in exponents(node))
         )
 
@@ -112,10 +117,12 @@ class Pool:
     def finish(self, count: int) -> None:
         """Replace the constants of the best candidates by the numbers that were meant."""
         for candidate in sorted(self.found.values(), key=lambda candidate: candidate.bits)[:count]:
-            snapped = snap(candidate.node, self.x, self.y, self.w).node
-            short = tidy(snapped, self.x)
-            one, other = self.kept(short), self.kept(snapped)
-            self._keep(one if one.bits <= other.bits else other)
+            for node in variants(candidate.node):
+                snapped = snap(node, self.x, self.y, self.w).node
+                short = tidy(snapped, self.x)
+                short = renumbered(short, map(exactly, numbers(short)))
+                one, other = self.kept(short), self.kept(snapped)
+                self._keep(one if one.bits <= other.bits else other)
 
 
 def _exponent_bits(power: float, rows: int) -> float:
@@ -142,7 +149,7 @@ def snap(node: Node, x: Floats, y: Floats, w: Floats) -> Refined:
     """Replace constants by the numbers that were meant, one at a time, as far as the residual allows."""
     best = refine(node, x, y, w)
     free = free_numbers(best.node)
-    floor = (1e-14) ** 2 * float((w * y) @ y)
+    floor = _floor(best, x, y, w)
     variance = (best.loss + floor) / max(len(y) - int(free.sum()), 1)
     limit = best.loss + floor
     for _ in range(2 * len(free)):
@@ -160,6 +167,15 @@ def snap(node: Node, x: Floats, y: Floats, w: Floats) -> Refined:
             limit = max(limit, moved.loss)
             best = moved
     return refine(without_zeros(best.node), x, y, w, np.zeros(len(numbers(without_zeros(best.node))), bool))
+
+
+def _floor(refined: Refined, x: Floats, y: Floats, w: Floats) -> float:
+    """Return the sum of squared residuals that float64 arithmetic may cause."""
+    scale = float((w * y) @ y)
+    if refined.loss > NEARLY_EXACT**2 * scale:
+        return (1e-14) ** 2 * scale
+    allowed = rounding(refined.node, x, y)
+    return float((w * allowed) @ allowed)
 
 
 def _choices(refined: Refined, free: np.ndarray, deviation: float) -> Iterator[tuple[float, int, float]]:

@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 
 from .certificate import LEAST_R2
+from .compounds import compounds
 from .ladder import (
     POWERS,
     Target,
@@ -14,15 +15,17 @@ from .ladder import (
     dense_ratios,
     divided,
     polynomials,
-    power_law,
     raised,
     ratios,
+    reduced,
     whole,
 )
 from .networks import products_of_sums
-from .peel import powers_of
+from .peel import addends_of, powers_of
 from .pool import Pool
+from .power_laws import power_law, usual_law
 from .power_terms import sums_of_powers
+from .quadratics import quadratics
 from .screen import relevant
 from .structure import structure
 from .terms import constant, used, values
@@ -30,6 +33,8 @@ from .terms import constant, used, values
 FOUND = 1e-11
 """Relative residual at which a formula is taken to be found."""
 WIDE_BEAM = 200
+MOST_SUMS = 1500
+"""Sums and powers of sums in the larger dictionaries."""
 PATIENCE = 2
 """Rounds before the search may end at a simple formula that leaves noise; one more for any other."""
 
@@ -75,7 +80,7 @@ def only_noise(pool: Pool) -> bool:
 
 def _rounds(pool: Pool) -> Iterator[Iterator[Step]]:
     columns = relevant(pool)
-    power_laws = ("power laws", partial(power_law, pool, range(pool.x.shape[1]), most=0))
+    power_laws = ("power laws", partial(power_law, pool, whole(pool, range(pool.x.shape[1])), most=0))
     if not columns:
         yield iter([power_laws])
         return
@@ -84,19 +89,24 @@ def _rounds(pool: Pool) -> Iterator[Iterator[Step]]:
         [
             power_laws,
             ("polynomials", partial(polynomials, pool, everything, 300, 6)),
-            ("power laws of sums", partial(power_law, pool, columns)),
+            ("power laws of sums", partial(power_law, pool, everything)),
         ]
     )
     targets = [everything]
-    powers = powers_of(pool, columns)
-    if powers and len(powers) < len(columns) and (rest := divided(pool, everything, powers)):
-        targets.insert(0, rest)
-    yield _dense(pool, targets)
-    yield chain(sums_of_powers(pool, targets), _sparse(pool, targets, 300, 5))
-    yield chain(
-        products_of_sums(pool, columns), [("power laws of sums", partial(power_law, pool, columns, beam=WIDE_BEAM))]
-    )
+    for powers in powers_of(pool, columns):
+        if len(powers) < len(columns) and (rest := divided(pool, everything, powers)):
+            targets.insert(0, rest)
+    yield chain(_laws(pool, targets), _dense(pool, targets))
+    others = [reduced(pool, everything, scale, term) for scale, term in addends_of(pool, columns)]
+    yield chain(_roots(pool, targets, others), _sparse(pool, targets, 300, 5))
+    yield products_of_sums(pool, columns)
     yield _sparse(pool, targets, 1000, 7)
+
+
+def _laws(pool: Pool, targets: list[Target]) -> Iterator[Step]:
+    for target in targets:
+        yield "power laws of sums", partial(power_law, pool, target, MOST_SUMS, beam=WIDE_BEAM)
+        yield "usual power laws", partial(usual_law, pool, target, MOST_SUMS // 2)
 
 
 def _dense(pool: Pool, targets: list[Target]) -> Iterator[Step]:
@@ -107,6 +117,19 @@ def _dense(pool: Pool, targets: list[Target]) -> Iterator[Step]:
         for power in (1.0, 2.0):
             if part := raised(target, power):
                 yield "ratios of polynomials", partial(dense_ratios, pool, part, 14)
+
+
+def _roots(pool: Pool, targets: list[Target], others: list[Target]) -> Iterator[Step]:
+    yield from sums_of_powers(pool, targets)
+    for target in others:
+        for power in POWERS:
+            if power != 1 and (part := raised(target, power)):
+                yield "roots and a term", partial(polynomials, pool, part, 150, 4)
+    for target in targets:
+        yield "quadratic equations", partial(quadratics, pool, target, 300, 6)
+        for power in (1.0, -1.0, 2.0, -2.0):
+            if part := raised(target, power):
+                yield "sums of powers of sums", partial(compounds, pool, part, MOST_SUMS, 4)
 
 
 def _sparse(pool: Pool, targets: list[Target], size: int, terms: int) -> Iterator[Step]:

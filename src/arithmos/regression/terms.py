@@ -261,7 +261,7 @@ def _exponent(value: float) -> "sympy.Expr":
 
 
 def exact_number(value: float) -> "sympy.Expr":
-    """Return a number as an integer, a fraction without a short decimal form, a multiple of π or a float."""
+    """Return a number as an integer, a fraction that is no short decimal, a multiple of π, √2, √3 or √5, or a float."""
     import sympy
 
     if value == round(value) and abs(value) < 1e15:
@@ -273,4 +273,8 @@ def exact_number(value: float) -> "sympy.Expr":
         near = Fraction(value / math.pi**power).limit_denominator(100)
         if near and abs(float(near) * math.pi**power - value) <= 4e-16 * abs(value):
             return sympy.Rational(near.numerator, near.denominator) * sympy.pi**power
+    for radicand in (2, 3, 5):
+        near = Fraction(value / math.sqrt(radicand)).limit_denominator(8)
+        if near and abs(float(near) * math.sqrt(radicand) - value) <= 4e-16 * abs(value):
+            return sympy.Rational(near.numerator, near.denominator) * sympy.sqrt(radicand)
     return sympy.Float(value)

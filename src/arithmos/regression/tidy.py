@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from .numbers import exactly
 from .terms import (
     Column,
     Floats,
@@ -12,7 +13,9 @@ from .terms import (
     TermSum,
     complexity,
     constant,
+    numbers,
     product,
+    renumbered,
     scaled,
     used,
     values,
@@ -39,9 +42,55 @@ def tidy(node: Node, x: Floats) -> Node:
             size, inner = _integral(_positive(base, power))
             outer *= size**power
             whole.append((inner, power))
-        return product(whole, outer)
+        return _plain_scale(product(whole, outer))
     inner = without_zeros(TermSum(node.coefficients, tuple(tidy(term, x) for term in node.terms), node.constant))
-    return _grouped(inner) if isinstance(inner, TermSum) else inner
+    return _plain_scale(_grouped(inner)) if isinstance(inner, TermSum) else inner
+
+
+def variants(node: Node) -> list[Node]:
+    """Return a formula with its constants split in other ways between its sums and the number in front.
+
+    In 9.81*x1*(0.05*x2**2 + x3) one number is simple, in x1*(0.5*x2**2 + 9.81*x3) both are.
+    """
+    scale, inner = _split(node)
+    if not isinstance(inner, PowerProduct):
+        return [node]
+    pairs = []
+    for base, power in zip(inner.factors, inner.exponents, strict=True):
+        if isinstance(base, TermSum) and base.terms and (first := base.coefficients[0]):
+            unit = first if power % 1 == 0 else abs(first)
+            scale *= math.copysign(abs(unit) ** power, 1.0 if power % 2 == 0 else unit)
+            base = TermSum((first / unit, *(c / unit for c in base.coefficients[1:])), base.terms, base.constant / unit)
+        pairs.append((base, power))
+    plain = product(pairs, scale)
+    return [node, plain, *_multiplied(plain)]
+
+
+def _split(node: Node) -> tuple[float, Node]:
+    """Return the number in front of a formula and the rest."""
+    if isinstance(node, TermSum) and len(node.terms) == 1 and not node.constant:
+        return node.coefficients[0], node.terms[0]
+    return 1.0, node
+
+
+def _multiplied(node: Node) -> list[Node]:
+    """Return the formula with its leading number multiplied into one of its sums, for each of them."""
+    scale, inner = _split(node)
+    if scale == 1 or not isinstance(inner, PowerProduct):
+        return []
+    found: list[Node] = []
+    for chosen, (base, power) in enumerate(zip(inner.factors, inner.exponents, strict=True)):
+        if isinstance(base, TermSum) and (scale > 0 or power in (1, -1)):
+            size = math.copysign(abs(scale) ** (1 / power), scale)
+            factors = [scaled(size, f) if k == chosen else f for k, f in enumerate(inner.factors)]
+            found.append(product([*zip(factors, inner.exponents, strict=True)]))
+    return found
+
+
+def _plain_scale(node: Node) -> Node:
+    """Return a number times a product in its shortest form, with as few minus signs as possible."""
+    made = [renumbered(other, map(exactly, numbers(other))) for other in _multiplied(node)]
+    return min([node, *made], key=lambda one: (complexity(one), sum(number < 0 for number in numbers(one))))
 
 
 def _spread(node: Node, power: float, x: Floats) -> list[tuple[Node, float]]:
@@ -140,7 +189,7 @@ def _factored(node: TermSum) -> Node:
     made = scaled(
         scale * float(content), product([(_positive(part, power), power) for part, power in parts], _sign(parts))
     )
-    return made if complexity(made) <= complexity(node) else node
+    return made if complexity(made) < complexity(node) else node
 
 
 def _ratio(value: float) -> Fraction | None:
