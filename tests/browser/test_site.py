@@ -55,7 +55,7 @@ def visit(chromium, site):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["index.html", "faq.html", "examples/judge_a_unit.html", "reference/arithmos.nn.html"])
+@pytest.mark.parametrize("path", ["index.html", "faq.html", "examples/judge_a_unit.html", "reference/units/NMU.html"])
 def test_accessibility_and_width(visit, path, width, scheme):
     axe = resources.files(pytest.importorskip("axe_core_python")).joinpath("axe.min.js").read_text(encoding="utf-8")
     page = visit(path, WIDTHS[width], scheme)
@@ -74,7 +74,19 @@ def test_search_finds(visit):
     assert "Questions" in page.locator(".md-search-result__list").inner_text()
 
 
-def test_formulas_are_drawn(visit):
-    page = visit("reference/arithmos.nn.html", WIDTHS["desktop"])
-    assert page.locator("math").count() > 3
-    assert "math::" not in page.locator("article").inner_text()
+@pytest.mark.parametrize("unit", ["NMU", "NAU", "RealNPU"])
+def test_search_finds_a_unit_first(visit, unit):
+    page = visit("index.html", WIDTHS["desktop"])
+    page.locator("input[data-md-component=search-query]").click()
+    page.keyboard.type(unit)
+    first = page.locator(".md-search-result__link").first
+    first.wait_for()
+    assert f"reference/units/{unit}.html" in first.get_attribute("href")
+
+
+@pytest.mark.parametrize(("path", "formulas"), [("reference/units/RealNPU.html", 2), ("theory/index.html", 10)])
+def test_formulas_are_drawn(visit, path, formulas):
+    page = visit(path, WIDTHS["desktop"])
+    assert page.locator("math").count() >= formulas
+    assert "$" not in page.locator("article").inner_text()
+    assert page.evaluate("document.fonts.ready.then(fonts => [...fonts].map(font => font.status))") == ["loaded"]

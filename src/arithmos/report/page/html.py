@@ -28,6 +28,7 @@ from ..charts.agreement import agreement
 from ..charts.draw import chart_of, draw, vega_lite
 from ..tables.comparison import ComparisonTable, comparison_table
 from ..tables.judges import disagreements, judges_of
+from ..tables.rates import Rates, rates_by_experiment, rates_by_place
 from ..tables.results import note_on
 from ..tables.summary import summary_of
 from ..tables.verdicts import FINDS, finds, measure, number, words_of, written
@@ -68,6 +69,7 @@ class Section:
         notes: notes on the thresholds behind its verdicts.
         verdicts: number of published numbers by verdict.
         findings: findings on it.
+        rates: success rates of its models at its positions, if it is shown as a matrix.
     """
 
     item: Experiment | Surface
@@ -80,6 +82,7 @@ class Section:
     notes: Sequence[str] = ()
     verdicts: Mapping[str, int] = field(default_factory=dict)
     findings: Sequence[Finding] = ()
+    rates: Rates | None = None
 
 
 def write(
@@ -176,6 +179,7 @@ def _contents(snapshot: Snapshot, paper: Paper, criterion: str | None) -> dict[s
         "claims": _records(claims),
         "judged_exactly": int(judges["runs"].sum()),
         "judges": _records(disagreements(judges)),
+        "rates": rates_by_experiment(summaries, paper.experiments),
         "sections": sections,
         "runs": runs,
         "each": EACH,
@@ -220,6 +224,7 @@ def _section(
         [*dict.fromkeys(frame["note"].dropna())] if "note" in frame else [],
         {word: int((own["verdict"] == word).sum()) for word in WORDS},
         PAPERS[experiment.paper].findings_on(experiment.name),
+        rates_by_place(frame, experiment),
     )
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pandas as pd
 
+from ..._choices import Format
 from ...papers.claims import WORDS
-from .grid import Cell, Format, Grid, to_json
+from .grid import Cell, Grid, to_json
 
 Row = Mapping[str, Any]
 

@@ -8,14 +8,13 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from ..._choices import Format
 from ..._text import TEX
 
-Format = Literal["text", "markdown", "latex", "html", "json"]
 Groups = list[list[list[str]]]
 """Groups of rows of text."""
 

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..._choices import Format
 from ...judging.cells import Cells, Judged, judged
 from ...papers import EXPERIMENTS, Experiment
 from ...statistics.formatting import scientific
 from ...store import Store
 from ...tasks import symbol
-from .grid import Cell, Format, Grid, to_json
+from .grid import Cell, Grid, to_json
 
 COLUMNS = [
     *["experiment", "operation", "model", "label", "runs", "solved", "exact"],

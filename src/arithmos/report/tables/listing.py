@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from ..._choices import Format
 from ...engines import Engines
 from ...papers import Experiment
 from ...papers.experiment import axis_value
@@ -12,7 +13,7 @@ from ...progress import duration
 from ...spec import Model, Spec
 from ...statistics.formatting import scientific
 from ...tasks import TEN_PARAMETERS
-from .grid import Cell, Format, Grid, to_json
+from .grid import Cell, Grid, to_json
 
 Columns = Mapping[str, tuple[str, Callable[[Any], str]]]
 

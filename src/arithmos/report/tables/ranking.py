@@ -1,24 +1,19 @@
 """The ranking of all units: a matrix of success rates, by operation or by range."""
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable
 from functools import lru_cache
 from importlib import resources
-from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
 
-from ... import statistics
+from ..._choices import RULES, Format, Rule
 from ...judging.runs import of_one_engine, solved
 from ...papers import Experiment
-from ...statistics.formatting import percent
 from ...store import Store
 from ...tasks import symbol
-from .grid import Cell, Format, Grid, to_json
-
-Rule = Literal["epsilon", "absolute", "last"]
-RULES: tuple[Rule, ...] = get_args(Rule)
-"""Best record by the error of an almost right module, best record by 10⁻⁵, last record by the first of these."""
+from .grid import Cell, Grid, to_json
+from .rates import rates
 
 KEYS = ["operation", "inputs", "model", "label", "at"]
 COLUMNS = [*KEYS, "engine", "runs", *RULES]
@@ -87,39 +82,20 @@ def render_ranking(
 
 def ranking_grid(frame: pd.DataFrame, rule: Rule = "epsilon") -> Grid:
     """Return the ranking as a table: operations in columns, or the ranges of the only one; the best units first."""
-    problems = frame[["operation", "inputs"]].drop_duplicates()
-    one = len(problems) == 1
-    columns = [*dict.fromkeys(frame["at"] if one else zip(frame["operation"], frame["inputs"], strict=True))]
-    keys = frame["at"] if one else pd.Series(list(zip(frame["operation"], frame["inputs"], strict=True)), frame.index)
-    cells = {
-        (str(label), column): (int(part["runs"].sum()), int(part[rule].sum()))
-        for (label, column), part in frame.groupby([frame["label"], keys], sort=False)
-    }
-    labels = sorted(dict.fromkeys(frame["label"]), key=lambda label: -_score(cells, label))
-    best = {column: max(k / n for (_, at), (n, k) in cells.items() if at == column) for column in columns}
-    rows = [[Cell(label), *(_cell(cells.get((label, at)), best[at]) for at in columns)] for label in labels]
+    problems = [*dict.fromkeys(zip(frame["operation"], frame["inputs"], strict=True))]
     several = frame["inputs"].nunique() > 1
-    names = columns if one else [f"{symbol(op)}, {n} inputs" if several else symbol(op) for op, n in columns]
+    columns: dict[Hashable, str] = {
+        one: f"{symbol(one[0])}, {one[1]} inputs" if several else symbol(one[0]) for one in problems
+    }
+    keys = pd.Series(list(zip(frame["operation"], frame["inputs"], strict=True)), frame.index, dtype=object)
     title = "Share of solved runs over nine ranges"
-    if one:
+    if len(problems) == 1:
+        columns, keys = {at: str(at) for at in frame["at"]}, frame["at"]
         title = f"Share of solved runs on {symbol(frame['operation'].iloc[0])}, {frame['inputs'].iloc[0]} inputs"
+    found = rates(frame.assign(column=keys, n=frame["runs"], k=frame[rule], spec_id=""), columns)
+    rows = [[Cell(label), *(Cell("—") if one is None else one.cell for one in row)] for label, row in found.rows]
     notes = [NOTES[rule] + " With 95 % intervals. A dash: not run, or the unit cannot compute it."] if rows else []
-    return Grid(title, ["Unit", *map(str, names)], [rows], notes or ["There are no runs to rank."])
-
-
-def _score(cells: Mapping[tuple[str, Hashable], tuple[int, int]], label: str) -> float:
-    """Return the mean success rate of a unit over its columns."""
-    own = [k / n for (name, _), (n, k) in cells.items() if name == label]
-    return float(np.mean(own))
-
-
-def _cell(counts: tuple[int, int] | None, best: float) -> Cell:
-    if counts is None:
-        return Cell("—")
-    n, k = counts
-    rate = statistics.wilson(k, n)
-    plus, minus = (percent(abs(bound - rate.estimate)) for bound in (rate.high, rate.low))
-    return Cell(percent(rate.estimate), plus, minus, best=k / n == best and k > 0, maths=True)
+    return Grid(title, ["Unit", *columns.values()], [rows], notes or ["There are no runs to rank."])
 
 
 def of_models(frame: pd.DataFrame, models: Collection[str] | None) -> pd.DataFrame:

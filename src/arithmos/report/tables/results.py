@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from ..._choices import Format
 from ...papers import Experiment, criteria_of
 from ...statistics.formatting import percent, scientific
 from ...tasks import OPERATIONS
-from .grid import Cell, Format, Grid, to_json
+from .grid import Cell, Grid, to_json
 from .summary import estimated
 
 Row = Mapping[str, Any]

@@ -7,11 +7,12 @@ from typing import Any
 
 import pandas as pd
 
+from ..._choices import Format
 from ...papers import EXPERIMENTS, OWN, PAPERS, Experiment, Finding
 from ...papers.verdicts import WORDS, is_rate, matrix
 from ...statistics.formatting import percent, scientific
 from ...tasks import symbol
-from .grid import Cell, Format, Grid, to_json
+from .grid import Cell, Grid, to_json
 
 MEASURES = {
     "success_rate": ("Success rate", percent),

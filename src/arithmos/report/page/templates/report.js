@@ -76,6 +76,23 @@ for (const select of document.querySelectorAll("[data-highlight]")) {
   });
 }
 
+// A click on a title sorts a matrix by its column, the highest rate first.
+
+for (const table of document.querySelectorAll("[data-sortable]")) {
+  const [body] = table.tBodies;
+  [...table.tHead.rows[0].cells].forEach((title, column) => {
+    if (!column) return;
+    const button = element("button", title.textContent, { type: "button" });
+    title.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const value = (row) => Number(row.cells[column].dataset.value);
+      body.append(...[...body.rows].sort((a, b) => value(b) - value(a)));
+      for (const other of title.parentNode.cells) other.removeAttribute("aria-sort");
+      title.setAttribute("aria-sort", "descending");
+    });
+  });
+}
+
 // Before printing, everything is drawn and opened.
 
 const undrawn = () => figures.filter((holder) => !holder.view);
