@@ -1,6 +1,8 @@
 """Parameters start as the published runs did, or on request as the paper says."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -130,3 +132,11 @@ def test_starts_are_in_range(unit, seed, sizes):
         weight = layer.get_parameter(name)
         assert low <= weight.min()
         assert weight.max() <= high
+
+
+def test_nothing_is_drawn_without_memory():
+    """Specs build their units so, to check them; torch's own way would load its compiler."""
+    code = (
+        "import sys, torch; from arithmos.nn import INALU, NALU; INALU(3, 2, device='meta'); NALU(3, 2, device='meta')"
+    )
+    subprocess.run([sys.executable, "-c", f"{code}; assert 'torch._dynamo' not in sys.modules"], check=True)

@@ -19,6 +19,13 @@ def _uniform_(tensor: Tensor, low: float, high: float, generator: torch.Generato
         return tensor.uniform_(low, high, generator=generator)
 
 
+def _normal_(tensor: Tensor, mean: float, deviation: float, generator: torch.Generator | None) -> Tensor:
+    if tensor.is_meta:  # to draw nothing, torch would load its compiler, which takes a second
+        return tensor
+    with torch.no_grad():
+        return tensor.normal_(mean, deviation, generator=generator)
+
+
 @dataclass(frozen=True)
 class Uniform:
     """U[low, high] for any shape."""
@@ -38,8 +45,7 @@ class Normal:
     deviation: float
 
     def draw_(self, tensor: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        with torch.no_grad():
-            return tensor.normal_(self.mean, self.deviation, generator=generator)
+        return _normal_(tensor, self.mean, self.deviation, generator)
 
 
 @dataclass(frozen=True)
@@ -58,8 +64,7 @@ class GlorotNormal:
     """Normal(0, 2 / (in + out))."""
 
     def draw_(self, tensor: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        with torch.no_grad():
-            return tensor.normal_(0.0, math.sqrt(2.0 / sum(_fans(tensor))), generator=generator)
+        return _normal_(tensor, 0.0, math.sqrt(2.0 / sum(_fans(tensor))), generator)
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,11 @@ class DigitReader(nn.Module):
     """Network that reads a number off each image of 28 × 28.
 
     Layers have torch's initial values, drawn in the order in which they follow each other.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, 28, 28) to (*, 1), for any leading axes.
+        `(*, 28, 28)` to `(*, 1)`, where `*` is any number of leading axes.
 
     Example:
         >>> DigitReader()(torch.zeros(3, 2, 28, 28)).shape

@@ -43,9 +43,11 @@ class GNALU(UnitLayer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> GNALU(4, 2)(torch.ones(8, 4)).shape

@@ -32,9 +32,11 @@ class GatedNAUNMU(UnitLayer):
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
         init: "default" or "paper", for both; see `NAU` and `NMU`.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> gated = GatedNAUNMU(4, 2)

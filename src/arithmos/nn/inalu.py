@@ -84,9 +84,11 @@ class INALU(UnitLayer):
         shared: whether the sum and the product have the same weights.
         init: "original" draws W_hat, M_hat and the gate's logits from normal distributions about 1, -1 and 0, as the
             authors' runs did; "primer" about 0.88, 0.5 and 0, as those of Mistry et al. did.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> inalu = INALU(4, 2)

@@ -35,9 +35,11 @@ class Linear(UnitLayer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> Linear(4, 2)(torch.ones(8, 4)).shape
@@ -72,9 +74,11 @@ class LinearReLU(Linear):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> LinearReLU(4, 2)(torch.ones(8, 4)).shape
@@ -93,9 +97,11 @@ class LinearReLU6(Linear):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> LinearReLU6(4, 2)(torch.ones(8, 4)).shape

@@ -22,10 +22,12 @@ class LSTM(nn.Module):
         in_features: number of inputs and outputs together, as for a unit in `Recurrent`.
         out_features: width of h.
         initial: value of every element of the state before the first step.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        - input: :math:`(*, time, i)`, and a state :math:`(*, 2 o)` where one is given
-        - output: :math:`(*, time, o)`
+        - input: `(*, time, i)`, and a state `(*, 2 o)` where one is given
+        - output: `(*, time, o)`
 
     Example:
         >>> LSTM(2, 1)(torch.zeros(3, 5, 1)).shape

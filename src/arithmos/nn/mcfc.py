@@ -58,9 +58,11 @@ class MCFC(UnitLayer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> MCFC(4, 2)(torch.ones(8, 4)).shape
@@ -111,9 +113,12 @@ class MulMCFC(MCFC):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes. The output for an input below 0 is NaN.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes. The
+        output for an input below 0 is NaN.
 
     Example:
         >>> MulMCFC(4, 2)(torch.ones(8, 4))[0].tolist()

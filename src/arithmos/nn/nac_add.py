@@ -38,9 +38,11 @@ class NACAdd(UnitLayer):
         out_features: size of the last axis of the output.
         init: "default" draws W_hat and M_hat as the published runs did; "paper" follows the paper's text, which has no
             solution for in_features + out_features up to 4 and raises ValueError there.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> nac = NACAdd(2, 1)

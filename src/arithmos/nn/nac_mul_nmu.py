@@ -29,9 +29,11 @@ class NACMulNMU(UnitLayer):
         init: "default" draws W from U[0.25, 0.75], as the published runs did; "paper" from U[-0.37, 1.37], which has
             the variance 1/4 that the paper derives. A value outside [0, 1] counts as 0 or 1, and the first projection
             makes it so.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> nac = NACMulNMU(3, 1)

@@ -49,9 +49,11 @@ class NALU(UnitLayer):
         shared: whether the sum and the product have the same weights, as in the original unit.
         init: "default" draws W_hat and M_hat as the published runs did; "paper" follows the paper's text, which has no
             solution for in_features + out_features up to 4 and raises ValueError there.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> nalu = NALU(4, 2, shared=False)

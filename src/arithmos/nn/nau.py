@@ -35,9 +35,11 @@ class NAU(UnitLayer):
         project: whether W is to be projected into [-1, 1] after every optimizer step, by `arithmos.constrain` or by
             hand.
         clip: whether the forward pass clips W to [-1, 1], which changes nothing if W is projected too.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> nau = NAU(3, 1)

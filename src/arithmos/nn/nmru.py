@@ -73,9 +73,11 @@ class NMRU(UnitLayer):
         signed: whether signs are multiplied apart from magnitudes, by a cosine.
         gated: whether inputs and reciprocals have learned factors in [0, 1], which are 1/2 initially. A factor of 0
             makes a term of the product 1 - w, and not 1.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> nmru = NMRU(2, 1).eval()

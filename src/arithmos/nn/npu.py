@@ -68,9 +68,11 @@ class NPU(UnitLayer):
         gated: whether every input has a gate, which is 1/2 initially.
         epsilon: the term added to magnitudes; the paper has none.
         straight: whether the gradient passes the clip of the gates everywhere, instead of being 0 outside [0, 1].
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> NPU(4, 2)(torch.ones(8, 4)).shape, sorted(NPU(4, 2, gated=False).weights())

@@ -60,9 +60,11 @@ class NRU(UnitLayer):
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
         separate: whether signs are multiplied apart from magnitudes; see `functional.nru`.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> nru = NRU(2, 1).eval()

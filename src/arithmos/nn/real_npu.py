@@ -116,9 +116,11 @@ class RealNPU(UnitLayer):
         epsilon: the term added to magnitudes. It dominates the error for inputs near 0; the paper has none.
         straight: whether the gradient passes the clip of the gates everywhere. By default, as in the published runs, it
             is 0 outside [0, 1], so that a gate that leaves the range does not return.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> npu = RealNPU(2, 1)

@@ -21,8 +21,8 @@ class Recurrent(nn.Module):
             aggregation: 1 for products and exp-log, 0 for sums, and 0 for gated units, which can be either.
 
     Shape:
-        - input: :math:`(*, time, i)`, and a state :math:`(*, o)` where one is given
-        - output: :math:`(*, time, o)`, the state after every step
+        - input: `(*, time, i)`, and a state `(*, o)` where one is given
+        - output: `(*, time, o)`, the state after every step
 
     Example:
         >>> from arithmos.nn import NMU

@@ -45,9 +45,11 @@ class SNMU(UnitLayer):
         high: upper end of the noise.
         batch: whether the noise is from U[1, 1 + 1/sd] instead, with the standard deviation sd of all elements of the
             input.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
 
     Shape:
-        (*, in_features) to (*, out_features), for any leading axes.
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
         >>> snmu = SNMU(3, 1)
