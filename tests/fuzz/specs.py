@@ -13,7 +13,7 @@ import torch
 from arithmos.nn import CELLS, UNITS
 from arithmos.optim import SparsitySchedule
 from arithmos.spec import Adam, InputRegularizer, Layer, Model, Spec
-from arithmos.tasks import OPERATIONS, Arithmetic, DigitSequences, Rows
+from arithmos.tasks import OPERATIONS, Arithmetic, DigitSequences, Rows, Sampled
 
 from . import named
 from .values import anything, near
@@ -38,7 +38,7 @@ def spec(rng: random.Random, folder: Path) -> str:
 
 def make(rng: random.Random) -> Values:
     """The arguments of a spec that can be run."""
-    task = rng.choice([arithmetic, arithmetic, arithmetic, rows, digits])(rng)
+    task = rng.choice([arithmetic, arithmetic, arithmetic, rows, digits, sampled])(rng)
     layers = 1 if task["kind"] == "digits" else rng.randrange(1, 4)
     return {
         "task": task,
@@ -97,6 +97,19 @@ def digits(rng: random.Random) -> Values:
     }
 
 
+def sampled(rng: random.Random) -> Values:
+    return {
+        "kind": "sampled",
+        "operation": rng.choice(["add", "div", "reciprocal"]),
+        "interpolation": rng.choice(["U[-2,2]", "N(0,1)[-5,5]", "Exp(0.2)", "U[-2,-1] | U[1,2]"]),
+        "extrapolation": rng.choice(["U[2,6]", "U[-6,-2]∪U[2,6]", "Benford(10,100)"]),
+        "input_size": rng.randrange(2, 9),
+        "first": 0,
+        "size": rng.randrange(1, 1000),
+        "absolute": 1e-5,
+    }
+
+
 def model(rng: random.Random, layers: int) -> Values:
     start = rng.randrange(10**6)
     return {
@@ -138,7 +151,12 @@ def leaves(values: Values) -> Iterator[tuple[Values, str]]:
             yield values, key
 
 
-TASKS: dict[str, Callable[..., Any]] = {"arithmetic": Arithmetic, "rows": Rows, "digits": DigitSequences}
+TASKS: dict[str, Callable[..., Any]] = {
+    "arithmetic": Arithmetic,
+    "rows": Rows,
+    "digits": DigitSequences,
+    "sampled": Sampled,
+}
 
 
 def build(values: Values) -> Spec:

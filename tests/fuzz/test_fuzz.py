@@ -16,6 +16,11 @@ FEW = {
     "store_part": 8,
     "weights_file": 200,
     "formula": 500,
+    "paper_folder": 60,
+    "traced_unit": 12,
+    "second_order_spec": 40,
+    "training_data": 25,
+    "fitted_file": 6,
 }
 
 
