@@ -38,7 +38,7 @@ types: $(STAMP)
 	$(BIN)/mypy --python-version 3.14
 
 docs: $(STAMP)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 build: $(STAMP)
 	rm -rf dist
