@@ -1,21 +1,23 @@
-"""Kill campaigns two hundred times, and check that no run is lost, stripped, duplicated or different.
+"""Kill campaigns three hundred times, and check that no run is lost, stripped, duplicated or different.
 
 Campaigns of 500 runs (Table 1, NMU, 10,000 iterations, cpu engine) are killed by SIGKILL at random times and restarted
-on the same store until they are complete. There are five scenarios:
+on the same store until they are complete. There are seven scenarios:
 
 - cold: the command `arithmos run`, from the start of Python: imports, compilation, planning, training, storing;
 - run: `bench.run` in a process forked from one that has compiled the kernel, so that all of its time is the campaign;
 - each: the same, but every run is stored immediately, not every five seconds, so that a third of the time is storing;
 - pack: the same, with a second process that packs the store continuously; both are killed;
 - thin: the same, with a packer, a process that repeatedly thins the store into a small one and merges it back, and a
-  process that thins the small store into the large one, the wrong way round; all four are killed.
+  process that thins the small store into the large one, the wrong way round; all four are killed;
+- torch: the command with the torch engine, in campaigns of their own of 520 short runs, in stacks of 256;
+- dask: the command with `--dask local:1`, in campaigns of their own; its worker must end by itself.
 
 A run counts as reported when `Store.append` has returned and the process has written its seed to a pipe or, for the
 command, when this process has found it in the store. After every kill the whole store is read again. The numbers are
 compared to the bit with those of an undisturbed campaign; a run is stripped if weights or records of its curve are
 missing. At the end, campaigns of longer runs are stopped by SIGINT and SIGTERM, and resume in the middle of their runs.
 
-    python benchmarks/kills.py [--kills 200] [--signals 40] [--write]
+    python benchmarks/kills.py [--kills 300] [--signals 40] [--write]
 
 `--write` writes the table to `kills.md` and the figure to `kills.svg`, next to this file.
 """
@@ -48,7 +50,7 @@ from arithmos.spec import Spec
 from arithmos.store import COLUMNS, HEAVY, KEY, Store, Writer
 
 HERE = Path(__file__).parent
-SHARES = {"cold": 0.06, "run": 0.20, "each": 0.20, "pack": 0.18, "thin": 0.36}
+SHARES = {"cold": 0.06, "run": 0.18, "each": 0.18, "pack": 0.18, "thin": 0.28, "torch": 0.06, "dask": 0.06}
 LIFE_S = {"cold": 5.0, "run": 10.0, "each": 4.0, "pack": 4.0, "thin": 4.0}
 """The longest lives, by kind, after the time in which the first run is stored."""
 KEPT = 1
@@ -60,10 +62,13 @@ VOLATILE = ("elapsed_s", "written")
 class Campaign(NamedTuple):
     seeds: int
     iterations: int
+    engine: str = "cpu"
+    more: tuple[str, ...] = ("--jobs=1",)
+    """Further options of the command."""
 
     @property
     def options(self) -> dict[str, object]:
-        return {"models": ["NMU"], "seeds": self.seeds, "iterations": self.iterations, "engine": "cpu"}
+        return {"models": ["NMU"], "seeds": self.seeds, "iterations": self.iterations, "engine": self.engine}
 
     def spec(self) -> Spec:
         [part] = bench.select(["table-1"], models=["NMU"], iterations=self.iterations)
@@ -74,10 +79,12 @@ class Campaign(NamedTuple):
 
     def command(self, store: Path) -> list[str]:
         options = [f"--{name}={value[0] if isinstance(value, list) else value}" for name, value in self.options.items()]
-        return [sys.executable, "-m", "arithmos", "run", "table-1", *options, "--jobs=1", f"--store={store}"]
+        return [sys.executable, "-m", "arithmos", "run", "table-1", *options, *self.more, f"--store={store}"]
 
 
 SHORT, LONG = Campaign(500, 10_000), Campaign(60, 400_000)
+OTHERS = {"torch": Campaign(520, 20, "torch", ()), "dask": Campaign(200, 10_000, more=("--dask=local:1",))}
+"""Campaigns of the scenarios that have others than `SHORT`."""
 
 
 class Reporting(Store):
@@ -172,7 +179,7 @@ class Server:
     def live(self, kind: str, store: Path, wait: Callable[[], object], number: int = signal.SIGKILL) -> list[int]:
         """Starts a life, waits, and ends it; returns how its processes ended, as their exit codes."""
         if kind == "cold":
-            return cold(store, wait)
+            return cold(SHORT, store, wait)
         pids = self._start(kind, store)
         wait()
         for pid in pids:
@@ -214,12 +221,19 @@ def server() -> Iterator[Server]:
         process.stdin.close()
 
 
-def cold(store: Path, wait: Callable[[], object]) -> list[int]:
-    """A life of the command."""
-    with subprocess.Popen(SHORT.command(store), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+def cold(campaign: Campaign, store: Path, wait: Callable[[], object]) -> list[int]:
+    """A life of the command; the processes that it started must end within a minute of it."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(campaign.command(store), start_new_session=True, **quiet) as process:
         wait()
         process.kill()
-    return [process.returncode]
+    for _ in range(600):
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return [process.returncode]
+        time.sleep(0.1)
+    raise SystemExit(f"a process of session {process.pid} did not end with its campaign")
 
 
 def until_stored(path: Path) -> float:
@@ -341,7 +355,7 @@ def attack(folder: Path, source: Server, kills: int, rng: random.Random, tally: 
         source.live(kind, folder / kind, lambda kind=kind: until_stored(folder / kind))
         lives[kind] = time.monotonic() - begun + life_s
     begun, number = time.monotonic(), 0
-    left = Counter({kind: round(share * kills) for kind, share in SHARES.items()})
+    left = Counter({kind: round(share * kills) for kind, share in SHARES.items() if kind not in OTHERS})
     while left.total() > 0:
         source.reported, path = set(), folder / f"cut-{number}"
         target = Disturbed(path, expected, tally)
@@ -369,6 +383,29 @@ def attack(folder: Path, source: Server, kills: int, rng: random.Random, tally: 
         tally.events.append({"minute": minute, "campaign": number, "runs": count, "kind": "complete"})
         target.finish()
         number += 1
+
+
+def attack_others(folder: Path, kills: int, rng: random.Random, tally: Tally) -> None:
+    """Kills the command in the scenarios with campaigns of their own, and lets the last campaign of each finish."""
+    for kind, campaign in OTHERS.items():
+        begun = time.monotonic()
+        subprocess.run(campaign.command(folder / kind), check=True, stdout=subprocess.DEVNULL)
+        whole_s, expected = time.monotonic() - begun, numbers(Store(folder / kind))
+        number, left = 0, round(SHARES[kind] * kills)
+        while left > 0:
+            target = Disturbed(folder / f"{kind}-{number}", expected, tally)
+            while target.check(kind) < len(expected):
+                if left <= 0:
+                    subprocess.run(campaign.command(target.store.path), check=True, stdout=subprocess.DEVNULL)
+                    continue
+                life = rng.uniform(0.1, 0.8) * whole_s
+                [code] = cold(campaign, target.store.path, lambda life=life: time.sleep(life))
+                tally.failed += code not in (0, -signal.SIGKILL)
+                tally.kills[kind] += code == -signal.SIGKILL
+                left -= code == -signal.SIGKILL
+            target.finish()
+            number += 1
+        print(f"{kind}: {tally.kills[kind]} kills, {number} campaigns", flush=True)
 
 
 def interrupt(folder: Path, source: Server, signals: int, rng: random.Random, tally: Tally) -> dict[str, int]:
@@ -432,7 +469,7 @@ def draw(tally: Tally, path: Path) -> None:
     from arithmos.report.charts.style import BLUE, GOLD, GRAY, GREEN, PURPLE, RED, styled
 
     frame = pd.DataFrame(tally.events)
-    kinds, colors = [*SHARES, "complete"], [BLUE, RED, GOLD, GRAY, PURPLE, GREEN]
+    kinds, colors = [*LIFE_S, "complete"], [BLUE, RED, GOLD, GRAY, PURPLE, GREEN]
     base = alt.Chart(frame).encode(
         alt.X("minute:Q", title="minutes"), alt.Y("runs:Q", title="runs in the store of the campaign")
     )
@@ -446,7 +483,7 @@ def draw(tally: Tally, path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=200, help="processes to kill")
+    parser.add_argument("--kills", type=int, default=300, help="processes to kill")
     parser.add_argument("--signals", type=int, default=40, help="times SIGINT and SIGTERM are sent, in turns")
     parser.add_argument("--seed", type=int, default=0, help="of the instants")
     parser.add_argument("--write", action="store_true", help="write kills.md and kills.svg")
@@ -458,6 +495,7 @@ def main() -> None:
     tally, rng = Tally(), random.Random(options.seed)
     with tempfile.TemporaryDirectory() as folder, server() as source:
         attack(Path(folder), source, options.kills, rng, tally)
+        attack_others(Path(folder), options.kills, rng, tally)
         seen = interrupt(Path(folder), source, options.signals, rng, tally)
     written = text(tally, seen)
     print(written)
