@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from arithmos.tasks import Rows
@@ -15,6 +15,7 @@ def _rows(n=50, **options):
 
 @given(st.integers(3, 200), st.floats(0.01, 0.4), st.floats(0.01, 0.4))
 def test_every_row_goes_to_one_part(n, validation_share, test_share):
+    assume(max(1, round(validation_share * n)) + max(1, round(test_share * n)) < n)
     x = np.arange(n, dtype=np.float32)[:, None]
     rows = Rows(x, x, validation_share=validation_share, test_share=test_share)
     parts = [part[0][:, 0] for part in (rows.training(), rows.validation(0), rows.test(0))]
