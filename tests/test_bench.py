@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import math
 import os
 import signal
@@ -14,6 +15,7 @@ from arithmos.engines import ENGINES, Engines, Refused
 from arithmos.engines.contract import Control
 from arithmos.engines.cpu.run import RunState
 from arithmos.nn._unit import Catalogue
+from arithmos.optim import SparsitySchedule
 from arithmos.papers import EXPERIMENTS, FIGURES, Experiment
 from arithmos.papers.madsen2020.experiments import ALL_MODELS
 from arithmos.spec import MODELS, Layer, Model, as_unit
@@ -263,6 +265,26 @@ def test_compare_takes_the_models_of_the_tables_by_name(store, engines, monkeypa
 
 class Plain(nn.Linear):
     pass
+
+
+def test_compare_trains_all_models_as_asked(store):
+    schedule = SparsitySchedule(0.1, 5, 8)
+    with pytest.warns(UserWarning, match="the units it is compared with may have what it lacks"):
+        bench.compare(
+            Plain,
+            seeds=1,
+            iterations=10,
+            learning_rate=0.01,
+            schedule=schedule,
+            evaluate_every=5,
+            models=["NMU", "NACMul"],
+            engine="torch",
+            store=store,
+        )
+    specs = [json.loads(spec) for spec in store.load(columns=["spec"])["spec"]]
+    strengths = {spec["layers"][1]["unit"]: spec["schedule"]["strength"] for spec in specs}
+    assert strengths == {"Plain": 0.1, "NMU": 0.1, "NACMul": 0.0}
+    assert {(spec["optimizer"]["lr"], spec["evaluate_every"]) for spec in specs} == {(0.01, 5)}
 
 
 def test_compare_takes_a_class(store):

@@ -86,10 +86,10 @@ def shown(cell: nbformat.NotebookNode) -> tuple[str, list[set[str]]]:
 
 
 @pytest.mark.parametrize("path", examples.NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebooks_run_and_show_what_is_stored(path):
+def test_notebooks_run_and_show_what_is_stored(path, tmp_path):
     stored = nbformat.read(path, as_version=4)
     fresh = copy.deepcopy(stored)
-    nbclient.NotebookClient(fresh, timeout=600, resources={"metadata": {"path": str(EXAMPLES)}}).execute()
+    nbclient.NotebookClient(fresh, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
     code = [cell for cell in stored.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == [*range(1, len(code) + 1)], "not one run from top to bottom"
     for before, after in zip(stored.cells, fresh.cells, strict=True):

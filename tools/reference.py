@@ -168,7 +168,8 @@ def pages() -> dict[str, str]:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the generated pages to the navigation, under Reference."""
+    """Name the version in the head of every page, and add the generated pages to the navigation, under Reference."""
+    config.site_name = f"{config.site_name} {arithmos.__version__}"
     units = [path for path in pages() if path.startswith("reference/units/")]
     others = [path for path in pages() if path not in units]
     reference = next(entry for entry in config.nav or [] if "Reference" in entry)

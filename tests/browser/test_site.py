@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from arithmos import __version__
+
 mkdocs_build = pytest.importorskip("mkdocs.commands.build", reason="the extra docs is not installed")
 mkdocs_config = pytest.importorskip("mkdocs.config")
 
@@ -64,6 +66,11 @@ def test_accessibility_and_width(visit, path, width, scheme):
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
     serious = [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
     assert serious == []
+
+
+def test_every_page_names_the_version(visit):
+    page = visit("units/which.html", WIDTHS["desktop"])
+    assert page.title().endswith(f"Arithmos {__version__}")
 
 
 def test_search_finds(visit):

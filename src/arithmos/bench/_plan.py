@@ -108,7 +108,7 @@ def unequal(experiments: Sequence[Experiment]) -> list[str]:
     lacking = {label: [name for name in NEEDED if not hasattr(module, name)] for label, module in sorted(own.items())}
     return [
         f"{label} has no {' and no '.join(f'{name}()' for name in names)}, so it is trained "
-        f"{' and '.join(NEEDED[name] for name in names)}; the units it is compared with may have both"
+        f"{' and '.join(NEEDED[name] for name in names)}; the units it is compared with may have what it lacks"
         for label, names in lacking.items()
         if names
     ]
