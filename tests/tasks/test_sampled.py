@@ -66,6 +66,7 @@ def test_halves_and_parts():
         ("Gamma(1)", r"must be one of U\[#,#\], .* got 'Gamma\(1\)'"),
         ("U[0,1] | U[1,2] | U[2,3]", "at most two halves"),
         (3, "must be the text of a distribution"),
+        pytest.param(10**5000, "got a whole number of more than 4300 digits", id="huge"),
     ],
 )
 def test_wrong_distributions_are_named(text, message):

@@ -22,6 +22,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _checks
 from ..philox import Words
 
 Floats = NDArray[np.float64]
@@ -99,10 +100,10 @@ def checked(name: str, value: object) -> str:
         'U[-2,-0.1] | U[0.1,2]'
     """
     if not isinstance(value, str):
-        raise ValueError(f'{name} must be the text of a distribution such as "U[-2,2]", got {value!r}')
+        raise ValueError(f'{name} must be the text of a distribution such as "U[-2,2]", got {_checks.shown(value)}')
     halves = value.split(HALVES)
     if len(halves) > 2 or any(half.count(EITHER) > 1 for half in halves):
-        raise ValueError(f"{name} must have at most two halves of at most two parts, got {value!r}")
+        raise ValueError(f"{name} must have at most two halves of at most two parts, got {_checks.shown(value)}")
     for part in (part for half in halves for part in half.split(EITHER)):
         form, numbers = _form(name, part)
         if not form.fits(*numbers):
@@ -115,7 +116,7 @@ def _form(name: str, text: str) -> tuple[Form, tuple[float, ...]]:
         if (numbers := form.read(text)) is not None:
             return form, numbers
     known = ", ".join(form.pattern for form in FORMS)
-    raise ValueError(f"{name} must be one of {known} with numbers for #, got {text!r}")
+    raise ValueError(f"{name} must be one of {known} with numbers for #, got {_checks.shown(text)}")
 
 
 def sample(text: str, words: Words) -> NDArray[np.float32]:
