@@ -90,7 +90,7 @@ def test_wrong_settings_are_named():
     for settings, message in [
         ({"operation": "root"}, "operation must be one of"),
         ({"input_size": 1}, "input_size must be a whole number from 2"),
-        ({"first": 1}, "first must be a whole number from 0 to 0"),
+        ({"first": 1}, "first must be at most 0 with an input_size of 2, got 1"),
         ({"absolute": 0.0}, "absolute must be above 0"),
     ]:
         with pytest.raises(ValueError, match=message):

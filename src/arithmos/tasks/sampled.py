@@ -77,7 +77,12 @@ class Sampled(Observations):
         for name in ("interpolation", "extrapolation"):
             distributions.checked(name, getattr(self, name))
         self._set("input_size", _checks.whole("input_size", self.input_size, operands))
-        self._set("first", _checks.whole("first", self.first, 0, self.input_size - operands))
+        self._set("first", _checks.whole("first", self.first))
+        if self.first + operands > self.input_size:
+            raise ValueError(
+                f"first must be at most {self.input_size - operands} with an input_size of {self.input_size}, "
+                f"got {self.first}"
+            )
         self._set("size", _checks.whole("size", self.size, 1, MOST_ROWS))
         self._set("absolute", float(_checks.positive("absolute", _checks.number("absolute", self.absolute))))
 
