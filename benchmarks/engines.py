@@ -13,7 +13,7 @@ import argparse
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -27,7 +27,7 @@ from torch.nn import functional as F
 from arithmos.engines.contract import Control, Job
 from arithmos.engines.cpu import CpuEngine
 from arithmos.engines.cpu.run import RunState
-from arithmos.nn._parts import EPSILON, Clamp, ExpLog, Gate, Leaf, Parts, Sigmoid, Sum, TanhSigmoid
+from arithmos.nn._product import plain_products
 from arithmos.spec import MODELS, Spec
 from arithmos.tasks import Arithmetic
 
@@ -39,67 +39,47 @@ HIDDEN = (2, 4, 8, 16, 32, 64)
 
 
 class Lean:
-    """A training loop in eager torch with nothing in it but the mathematics: no modules, no checks, no records."""
+    """A training loop in eager torch with little in it but the mathematics: no checks of ranges, no records.
+
+    Products are the formula in one line, and weights that are projected are not clipped besides.
+    """
 
     def __init__(self, spec: Spec) -> None:
-        self.spec, self.parts = spec, spec.parts
-        self.parameters = [p.detach().clone().requires_grad_() for p in spec.network(0).parameters()]
-        self.optimizer = torch.optim.Adam(self.parameters)
+        self.spec, self.network = spec, spec.network(0)
+        for layer in self.network:
+            if hasattr(layer, "clip"):
+                layer.clip = False
+        self.ranges = [
+            (layer.get_parameter(name), *ends)
+            for layer in self.network
+            for name, ends in getattr(layer, "bounds", dict)().items()
+        ]
+        self.optimizer = torch.optim.Adam(self.network.parameters())
         (self.a, self.b), (self.c, self.d) = spec.task.subsets(0)
         self.fixed = torch.rand(EVALUATION, spec.sizes[0]) + 1
 
     def target(self, x: Tensor) -> Tensor:
         return (x[:, self.a : self.b].sum(1) * x[:, self.c : self.d].sum(1)).unsqueeze(1)
 
-    def forward(self, x: Tensor) -> Tensor:
-        parameters = iter(self.parameters)
-        for part in self.parts:
-            x = self.layer(part, x, parameters)
-        return x
-
-    def layer(self, part: Parts | None, x: Tensor, parameters: Iterator[Tensor]) -> Tensor:
-        if isinstance(part, Leaf):
-            return self.leaf(part, x, self.weight(part, parameters), next(parameters) if part.bias else None)
-        assert isinstance(part, Gate)
-        add = self.weight(part.add, parameters)
-        mul = add if part.shared else self.weight(part.mul, parameters)
-        g = F.linear(x, next(parameters)).sigmoid()
-        return g * self.leaf(part.add, x, add, None) + (1 - g) * self.leaf(part.mul, x, mul, None)
-
-    @staticmethod
-    def weight(leaf: Leaf, parameters: Iterator[Tensor]) -> Tensor:
-        w = next(parameters)
-        if isinstance(leaf.map, TanhSigmoid):
-            return w.tanh() * next(parameters).sigmoid()
-        return w.sigmoid() if isinstance(leaf.map, Sigmoid) else w
-
-    @staticmethod
-    def leaf(leaf: Leaf, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
-        if isinstance(leaf.aggregation, Sum):
-            z = F.linear(x, w, bias)
-        elif isinstance(leaf.aggregation, ExpLog):
-            z = F.linear((x.abs() + EPSILON).log(), w).exp()
-        else:
-            z = (w * x.unsqueeze(1) + 1 - w).prod(-1)
-        return F.relu(z) if leaf.activation == "relu" else F.relu6(z) if leaf.activation == "relu6" else z
-
     def train(self, iterations: int) -> None:
-        clamps = [part.map for part in self.parts if isinstance(part, Leaf) and isinstance(part.map, Clamp)]
-        ranges = list(zip(self.parameters, clamps, strict=False))
-        for _ in range(iterations):
-            x = torch.rand(128, self.spec.sizes[0]) + 1
-            loss = F.mse_loss(self.forward(x), self.target(x))
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
-            with torch.no_grad():
-                for p, clamp in ranges:
-                    p.clamp_(clamp.low, clamp.high)
+        self.network.train()
+        with plain_products():
+            for _ in range(iterations):
+                x = torch.rand(128, self.spec.sizes[0]) + 1
+                loss = F.mse_loss(self.network(x), self.target(x))
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                with torch.no_grad():
+                    for p, low, high in self.ranges:
+                        p.clamp_(low, high)
 
     @torch.no_grad()
     def evaluate(self) -> None:
-        for _ in range(2):
-            float(F.mse_loss(self.forward(self.fixed), self.target(self.fixed)))
+        self.network.eval()
+        with plain_products():
+            for _ in range(2):
+                float(F.mse_loss(self.network(self.fixed), self.target(self.fixed)))
 
 
 def spec_of(model: str, inputs: int = 100, hidden: int = 2) -> Spec:
@@ -107,10 +87,10 @@ def spec_of(model: str, inputs: int = 100, hidden: int = 2) -> Spec:
     return Spec(task=task, model=MODELS[model], hidden_size=hidden)
 
 
-def seconds(work: Callable[[], object]) -> float:
-    begun = time.perf_counter()
+def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    begun = clock()
     work()
-    return time.perf_counter() - begun
+    return clock() - begun
 
 
 class Timed:
@@ -119,8 +99,8 @@ class Timed:
     It is the run of the first seed that does not meet NaN there.
     """
 
-    def __init__(self, spec: Spec, thousands: int) -> None:
-        self.spec, self.iterations = spec, 1000 * thousands
+    def __init__(self, spec: Spec, thousands: int, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.spec, self.iterations, self.clock = spec, 1000 * thousands, clock
         self.compilation = 0.0
         for self.seed in count():
             run = RunState(spec, self.seed, Control())
@@ -134,19 +114,20 @@ class Timed:
     def seconds(self) -> float:
         """Return seconds per iteration."""
         run = RunState(self.spec, self.seed, Control(resume=lambda spec, seed: self.state))
-        return seconds(lambda: run.train(run.step + self.iterations)) / self.iterations
+        return seconds(lambda: run.train(run.step + self.iterations), self.clock) / self.iterations
 
 
-def compare(model: str, turns: int, thousands: int) -> tuple[float, float, float]:
+def compare(
+    spec: Spec, turns: int, thousands: int, clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, float, float]:
     """Return microseconds per iteration of torch and of the engine, and seconds of compilation."""
-    spec = spec_of(model)
     lean = Lean(spec)
-    timed = Timed(spec, thousands)
+    timed = Timed(spec, thousands, clock)
     lean.train(50)
     theirs, evaluation, ours = [], [], []
     for _ in range(turns):
-        theirs.append(seconds(lambda: lean.train(200)) / 200)
-        evaluation.append(seconds(lean.evaluate) / spec.evaluate_every)
+        theirs.append(seconds(lambda: lean.train(200), clock) / 200)
+        evaluation.append(seconds(lean.evaluate, clock) / spec.evaluate_every)
         ours.append(timed.seconds())
     torch_s = statistics.median(theirs) + statistics.median(evaluation)
     return torch_s * 1e6, statistics.median(ours) * 1e6, timed.compilation
@@ -234,7 +215,7 @@ def main() -> None:
 
     rows = []
     for name in MODEL_NAMES:
-        theirs, ours, compilation = compare(name, turns, thousands)
+        theirs, ours, compilation = compare(spec_of(name), turns, thousands)
         rows.append([name, f"{theirs:.0f}", f"{ours:.2f}", f"{theirs / ours:.0f}", f"{compilation:.1f}"])
         print("  ".join(rows[-1]), flush=True)
     curves = {

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from arithmos.data import Digits
-from arithmos.engines.contract import NEVER, Control, Curve, Run, State, curve_records, effective, layout
+from arithmos.engines.contract import NEVER, Control, Curve, Run, State, curve_records
 from arithmos.engines.judge import Judge
 from arithmos.engines.states import ARRAYS, initial, state_of
+from arithmos.engines.weights import kept_weights, layout
 from arithmos.spec import Spec
 from arithmos.spec import model as named
 from arithmos.store._migrations import DIGITS, OLD
@@ -36,8 +37,7 @@ def make_run(spec: Spec | None = None, seed: int = 0, engine: str = "torch", **c
     test = np.geomspace(10, 1e-8 if seed % 2 == 0 else 1, len(step)) * rng.uniform(0.5, 1, len(step))
     solved = np.flatnonzero(test < 1e-5)
     solved_at = int(step[solved[0]]) if len(solved) else NEVER
-    shapes = zip(spec.parts, spec.sizes[:-1], spec.sizes[1:], strict=True)
-    arrays = [shape for part, i, o in shapes for _, shape in ([("", (o, i))] if part is None else layout(part, i, o))]
+    arrays = [shape for layer in layout(spec.model.layers, spec.sizes) for shape in layer.values()]
     weights = rng.uniform(-1, 1, sum(map(math.prod, arrays)))
     measured: dict[str, Any] = {
         "thresholds": {"released": 1e-5, "corrected": 2e-5},
@@ -93,7 +93,7 @@ def make_digits_run(spec: Spec, seed: int = 0, engine: str = "torch", *, solved:
     best = int(np.argmin(falling))
     cell = [p.detach().numpy().ravel() for p in spec.network(seed)[1].parameters()]
     parameters = np.concatenate([*cell, np.empty(0)]).astype(np.float32)
-    weights = effective(spec.parts, spec.sizes, parameters)
+    weights = kept_weights(spec.model.layers, spec.sizes, parameters)
     digits = np.array(spec.task.digits, np.float32)
     measured: dict[str, Any] = {
         "thresholds": {},

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from arithmos.nn import NMU, Clamp, Leaf, Product, Uniform
+from arithmos.nn import NMU, Uniform
 
 
 class EvalBroken(NMU):
@@ -54,7 +54,7 @@ class Branching(NMU):
 
 
 class Hooked(NMU):
-    """Halves its gradients, of which its inherited parts say nothing."""
+    """Halves its gradients, of which its forward says nothing."""
 
     def __init__(self, in_features, out_features, **options):
         super().__init__(in_features, out_features, **options)
@@ -177,7 +177,6 @@ class BadBuild(NMU):
     """Cannot be built any more after the first few times."""
 
     built = 0
-    parts = Leaf(Clamp(0.0, 1.0), Product(), Uniform(0.25, 0.75), sparsity="unsigned")
 
     def __init__(self, in_features, out_features):
         super().__init__(in_features, out_features)
@@ -186,28 +185,10 @@ class BadBuild(NMU):
             raise RuntimeError("built too often")
 
 
-class Lies(NMU):
-    """Declares parts that are not those of its forward in evaluation mode."""
-
-    parts = NMU.parts
-
-    def forward(self, x):
-        z = super().forward(x)
-        return z if self.training else torch.zeros_like(z)
-
-
-class Shadowed(NMU):
-    """Declares parts that NMU replaces when it is built, and draws from."""
-
-    parts = Leaf(Clamp(0.0, 1.0), Product(), Uniform(0.0, 0.5), sparsity="unsigned")
-
-
 class HalfNMU(NMU):
-    """Declares parts that are right."""
-
-    parts = Leaf(Clamp(0.0, 1.0), Product(), Uniform(0.0, 0.5), sparsity="unsigned")
+    """Draws its weights from another range."""
 
     def __init__(self, in_features, out_features, *, device=None, dtype=None):
         super().__init__(in_features, out_features, device=device, dtype=dtype)
-        self.parts = type(self).parts
+        self.rule = Uniform(0.0, 0.5)
         self.reset_parameters()

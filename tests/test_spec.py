@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from arithmos.engines import Job
 from arithmos.engines.cpu import CpuEngine
 from arithmos.engines.torch import TorchEngine
-from arithmos.nn import NAU, UNITS, Clamp, Unit
+from arithmos.nn import NAU, UNITS, Unit
 from arithmos.optim import SparsitySchedule
 from arithmos.spec import MODELS, Adam, InputRegularizer, Layer, Model, Spec, as_unit, model
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic, DigitSequences, Rows
@@ -97,11 +97,10 @@ def test_id_knows_everything_but_names():
 
 
 @given(st.sampled_from(sorted(MODELS)), st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**32 - 1))
-def test_parts_count_the_parameters_of_every_model(name, inputs, hidden, seed):
+def test_the_initial_weights_of_every_model_are_those_of_their_seed(name, inputs, hidden, seed):
     task = Arithmetic(operation="add", input_size=inputs, fixed=((0, 1),))
     spec = Spec(task=task, model=MODELS[name], hidden_size=hidden)
     network = spec.network(seed)
-    assert [layer.parts for layer in network] == list(spec.parts)
     again = spec.network(seed)
     for a, b in zip(network.parameters(), again.parameters(), strict=True):
         assert torch.equal(a, b)
@@ -135,9 +134,9 @@ def test_a_spec_keeps_the_former_name_of_a_unit():
     assert all(layer.unit in UNITS for known in MODELS.values() for layer in known.layers)
 
 
-def test_options_reach_the_parts():
-    parts = MODELS["NMU"].with_options(project=False).layers[1].parts
-    assert parts.map == Clamp(0.0, 1.0, project=False, clip=True)
+def test_options_reach_the_layers():
+    layer = MODELS["NMU"].with_options(project=False).layers[1].build(4, 2)
+    assert (layer.project, layer.clip, layer.bounds()) == (False, True, {})
 
 
 def test_model_by_layers():
@@ -157,7 +156,6 @@ def test_a_users_file_is_known_by_its_digest_not_its_place(tmp_path):
         path.write_text(OWN)
     specs = [dataclasses.replace(SPEC, model=model(f"NAU>{path}:Mine")) for path in paths]
     assert specs[0].id == specs[1].id
-    assert specs[0].parts[1] is None
     torch.testing.assert_close(specs[0].network(5)[1].weight, specs[1].network(5)[1].weight)
     assert not torch.equal(specs[0].network(5)[1].weight, specs[0].network(6)[1].weight)
     paths[1].write_text(OWN + "\n\n")
@@ -259,7 +257,7 @@ def test_a_users_class_is_a_unit():
         pass
 
     unit = as_unit(Mine)
-    assert unit.parts == NAU.parts
+    assert (unit.module, unit.name) == (Mine, "Mine")
     spec = dataclasses.replace(SPEC, model=Model("mine", (Layer("NAU"), Layer(unit))))
     assert spec.id != SPEC.id
     assert spec.sizes == (4, 2, 1)
@@ -361,11 +359,9 @@ def test_equal_options_have_one_id():
 
 @pytest.mark.parametrize("unit", ["NACAdd", "NACMul", "NALU", "NALUSeparate"])
 def test_initial_weights_of_the_paper_can_be_run(unit):
-    """There are none for a layer of one input and one output, of which the parts were once asked."""
+    """There are none for a layer of one input and one output, which was once built to ask for its form."""
     options = Layer(unit, (("init", "paper"),))
     spec = Spec(task=TEN_PARAMETERS, model=Model("own", (options, Layer("NAU"))), hidden_size=2, iterations=10)
-    assert "floor=0" in repr(spec.parts[0])
-    assert "floor=5" in repr(Layer(unit).parts)
     for engine in (CpuEngine(1), TorchEngine()):
         assert engine.refuses(spec) is None
         [run] = engine.run([Job(spec, (0,))])

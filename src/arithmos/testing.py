@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 
 from .engines.probe import ProbeResult, examine
-from .nn import ExpLog, Leaf, Product, Unit, _described
+from .nn import Unit
 from .spec import Layer, Model, Spec, as_unit
 from .tasks import TEN_PARAMETERS
 
@@ -116,10 +116,9 @@ def check_device(unit: Checked) -> None:
 
 
 def check_autocast(unit: Checked) -> None:
-    """Check that bfloat16 autocast changes little, and nothing where the output is an exponential or a product."""
+    """Check that bfloat16 autocast changes little, and nothing where `identity` says that the output is a product."""
     layer, x = _build(unit), _input(BATCH, IN)
-    parts = _record(unit).parts
-    exact = isinstance(parts, Leaf) and isinstance(parts.aggregation, ExpLog | Product)
+    exact = getattr(layer, "identity", None) == 1.0  # a product
     advice = "disable autocast around logarithms and products, and compute them in float32"
     with _expect(unit, "forward and backward under bfloat16 autocast", advice):
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -237,38 +236,17 @@ def check_reset(unit: Checked) -> None:
             raise AssertionError("two seeds gave the same parameters")
 
 
-def check_parts(unit: Checked) -> None:
-    """Check that the declared parts describe the layer: parameters, initial values, bounds, regularizer and output.
-
-    The fused engines know a unit only by its parts. A unit without parts is skipped.
-    """
-    parts = _record(unit).parts
-    if parts is None:
-        raise SkipTest("the unit declares no parts")
-    layer, x = _build(unit), _input(BATCH, IN)
-    advice = "declare the parts that forward is made of, or parts=None"
-    with _expect(unit, "parameters named by the parts", advice):
-        _equal([tuple(p.shape) for p in layer.parameters()], _described.shapes(parts, IN, OUT))
-    for mode in ("training", "evaluation"):
-        with _expect(unit, f"output computed from the parts, in {mode} mode", advice):
-            _close(_described.evaluate(parts, list(layer.parameters()), x), layer.train(mode == "training")(x))
-    with _expect(unit, "initial values drawn by the parts", advice):
-        expected, generator = copy.deepcopy(layer), torch.Generator().manual_seed(1)
-        layer.reset_parameters(torch.Generator().manual_seed(1))  # type: ignore[operator]
-        inits = _described.inits(parts)
-        for parameter in expected.parameters():
-            nn.init.zeros_(parameter) if parameter.dim() == 1 else inits.pop(0).draw_(parameter, generator)
-        for a, b in zip(layer.parameters(), expected.parameters(), strict=True):
-            _close(a, b, rtol=0, atol=0)
-    with _expect(unit, "bounds() named by the parts", "return the range of every parameter with a projected Clamp"):
-        bounds = layer.bounds() if hasattr(layer, "bounds") else {}  # type: ignore[operator]
-        _equal(list(bounds.values()), _described.bounds(parts))
-        for name in bounds:
+def check_regularizer(unit: Checked) -> None:
+    """Check that `bounds()`, if there is one, names parameters with their ranges, and `sparsity()` is a number."""
+    layer = _build(unit)
+    with _expect(unit, "bounds()", "return a dict from names of parameters to pairs, the lower end first"):
+        for name, (low, high) in getattr(layer, "bounds", dict)().items():
             layer.get_parameter(name)
-    advice = "regularize the stored matrix of each leaf, as its `sparsity` says, or parts=None"
-    with _expect(unit, "sparsity() named by the parts", advice):
-        found = layer.sparsity() if hasattr(layer, "sparsity") else torch.zeros(())  # type: ignore[operator]
-        _close(found, _described.regularizer(parts, list(layer.parameters())))
+            if not low < high:
+                raise AssertionError(f"the range of {name} is {low} to {high}")
+    with _expect(unit, "sparsity()", "return a tensor with one number, made of the parameters"):
+        if callable(sparsity := getattr(layer, "sparsity", None)):
+            _equal(tuple(sparsity().shape), (), "shape")
 
 
 def check_trial(unit: Checked) -> None:
@@ -299,7 +277,7 @@ CONTRACT: tuple[Callable[[Checked], None], ...] = (
     check_state_dict,
     check_copies,
     check_reset,
-    check_parts,
+    check_regularizer,
     check_trial,
     check_nan,
     check_vmap,
@@ -314,7 +292,7 @@ def _record(unit: Checked) -> Unit:
     if isinstance(unit, Unit):
         return unit
     name = getattr(unit, "__name__", repr(unit))
-    return Unit(unit, name=name, label=name, parts=getattr(unit, "parts", None))
+    return Unit(unit, name=name, label=name)
 
 
 def _trial(unit: Checked) -> ProbeResult:

@@ -57,8 +57,6 @@ def test_what_runs_seed_by_seed(unit, why):
         ("Elsewhere", "or draws random numbers from elsewhere than torch's own generator"),
         ("BadBounds", "KeyError: '1.weights'"),
         ("Rounded", "the weights() of own_units.py:Rounded stay the same when its parameters and its output change"),
-        ("Shadowed", "own_units.py:Shadowed is not what its parts say: it has others once it is built"),
-        ("Lies", "own_units.py:Lies is not what its parts say: its output is another in evaluation mode"),
     ],
 )
 def test_what_is_refused_by_every_engine(unit, why):
@@ -73,11 +71,9 @@ def test_what_is_refused_by_every_engine(unit, why):
     assert told == [((0, 1), finding(spec).refused)]
 
 
-def test_parts_that_a_class_inherits_do_not_describe_a_forward_of_its_own():
+def test_the_fused_engines_read_a_forward_of_its_own():
     spec = spec_of("EvalBroken")
-    assert spec.parts == (MODELS["NAU"].layers[0].parts, None)
     assert refusal(spec, HOPPER) == CpuEngine().refuses(spec)
-    assert spec_of("HalfNMU").parts[1].init.high == 0.5
     assert CpuEngine().refuses(spec_of("HalfNMU")) is None
 
 

@@ -8,8 +8,9 @@ from tests.plain import Plain
 
 from arithmos import philox
 from arithmos.engines.batches import Batches, compiled_words, words
-from arithmos.engines.contract import NEVER, Control, Job, effective
+from arithmos.engines.contract import NEVER, Control, Job
 from arithmos.engines.torch import TorchEngine, _Stack
+from arithmos.engines.weights import kept_weights
 from arithmos.nn import Unit
 from arithmos.optim import SparsitySchedule
 from arithmos.spec import MODELS, Layer, Model, Spec
@@ -66,7 +67,7 @@ def test_two_hundred_steps_are_those_of_a_plain_loop(name):
     spec = _spec(name)
     run = _run(spec, [5])[5]
     plain = Plain(spec, 5).advance(200)
-    expected = effective(spec.parts, spec.sizes, plain.flat())
+    expected = kept_weights(spec.model.layers, spec.sizes, plain.flat())
     np.testing.assert_allclose(run.end_weights, expected, rtol=1e-6, atol=1e-6)
 
 
@@ -232,7 +233,9 @@ def test_rows_are_a_task_like_any_other():
     spec = Spec(task=rows, model=MODELS["NMU"], hidden_size=3, iterations=50, batch_size=16, evaluate_every=25)
     run = _run(spec, [0])[0]
     plain = Plain(spec, 0).advance(51)
-    np.testing.assert_allclose(run.end_weights, effective(spec.parts, spec.sizes, plain.flat()), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        run.end_weights, kept_weights(spec.model.layers, spec.sizes, plain.flat()), rtol=1e-5, atol=1e-6
+    )
     assert run.solved_at["threshold"] == 0
 
 

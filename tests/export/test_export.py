@@ -18,7 +18,7 @@ from tests.formula.layers import EVERY, chosen, filled, network
 from torch import nn
 
 from arithmos._files import write_whole
-from arithmos.engines.contract import effective
+from arithmos.engines.weights import kept_weights
 from arithmos.export import FORMATS, LANGUAGES, load_safetensors, rebuild, save, source, tensors
 from arithmos.formula import Expression, expression
 from arithmos.nn import NALU, NAU, NMU, GatedNAUNMU, LinearReLU, Recurrent
@@ -134,7 +134,7 @@ def test_a_network_is_rebuilt_from_its_effective_weights(name):
     layers = chosen(name).layers
     made = network(name)
     flat = torch.cat([p.detach().flatten() for p in made.parameters()]).float().numpy()
-    weights = effective([layer.parts for layer in layers], (5, 3, 2), flat)
+    weights = kept_weights(layers, (5, 3, 2), flat)
     same_in_single_precision(of(rebuild(layers, (5, 3, 2), weights)), made)
 
 

@@ -10,7 +10,7 @@ from tests.formula.layers import EVERY, chosen, filled, nac, network
 from tests.own_units import EvalBroken
 from torch import nn
 
-from arithmos.engines.contract import effective
+from arithmos.engines.weights import kept_weights
 from arithmos.formula import expression, from_weights
 from arithmos.nn import NAU, NMU, UNITS, GatedNAUNMU, Linear, NACAdd, NACMul, Recurrent
 from arithmos.spec import MODELS, Spec
@@ -34,7 +34,7 @@ def test_effective_weights_say_the_same_as_the_network(name):
     spec = Spec(task=Arithmetic(operation="mul", input_size=5, subset_ratio=0.5), model=chosen(name))
     made = spec.network(3)
     flat = torch.cat([p.detach().flatten() for p in made.parameters()]).numpy()
-    found = from_weights(spec, effective(spec.parts, spec.sizes, flat), snap=0)
+    found = from_weights(spec, kept_weights(spec.model.layers, spec.sizes, flat), snap=0)
     x = np.random.default_rng(0).uniform(1, 2, (20, 5))
     np.testing.assert_allclose(found.numpy()(x), expression(made, snap=0).numpy()(x), rtol=1e-5)
 
@@ -141,8 +141,8 @@ def two():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (lambda: nn.Sequential(NAU(2, 2), nn.Dropout()), {}, "layer 2, Dropout, must be a unit of arithmos.nn"),
-        (lambda: EvalBroken(2, 1), {}, "layer 1, EvalBroken, must be a unit of arithmos.nn"),
+        (lambda: nn.Sequential(NAU(2, 2), nn.Dropout()), {}, "layer 2, Dropout, has no known formula"),
+        (lambda: EvalBroken(2, 1), {}, "layer 1, EvalBroken, has no known formula"),
         (lambda: nn.Sequential(), {}, "model must have at least one layer, got Sequential without any"),
         (lambda: nn.Sequential(NAU(2, 3), NMU(2, 1)), {}, "layer 2, NMU, must take the 3 values that layer 1, NAU,"),
         (lambda: filled(NAU(2, 1), [[1.0, np.nan]]), {}, r"finite, got nan in layer 1, NAU, weight\[0, 1\]"),

@@ -1,7 +1,7 @@
 import pytest
 from torch import nn
 
-from arithmos.nn import NALU, UNITS, Catalogue, Gate, Leaf, Unit
+from arithmos.nn import NALU, UNITS, Catalogue, Unit
 
 
 def test_order_and_labels():
@@ -54,9 +54,3 @@ def test_options_make_a_unit():
     assert isinstance(separate, NALU)
     assert not separate.shared
     assert UNITS["NALU"].build(3, 2, init="paper").init == "paper"
-
-
-@pytest.mark.parametrize("unit", UNITS.values(), ids=lambda unit: unit.name)
-def test_a_layer_has_the_parts_of_its_unit(unit):
-    assert unit.build(4, 2).parts == unit.parts
-    assert isinstance(unit.parts, Leaf | Gate)

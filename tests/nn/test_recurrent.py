@@ -87,7 +87,7 @@ def test_refuses_a_unit_without_room_for_input(unit):
 
 
 def test_refuses_to_guess_the_identity_of_a_foreign_unit():
-    with pytest.raises(ValueError, match="does not say what it is made of; give initial="):
+    with pytest.raises(ValueError, match="does not name its initial state; give initial="):
         Recurrent(nn.Linear(2, 1))
     assert Recurrent(nn.Linear(2, 1), initial=0.0).initial == 0
     assert Recurrent(Linear(2, 1)).initial == 0

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from .. import _checks
 from .._seeds import Seeds
-from ..nn._parts import Clamp, Leaf, Parts, Sigmoid, TanhSigmoid
 from ..spec import Spec
 
 Floats = NDArray[np.float32]
@@ -76,7 +75,7 @@ class Run:
         best_gate: mean gate of the last layer on the training batch of that step; NaN where there is no gate.
         solved_at: first step whose test error is below each of the thresholds, or `NEVER`.
         end_validation, end_test, end_sparsity: errors of the last record.
-        best_weights, end_weights: effective weights at the best record and after the last update, as `layout` says.
+        best_weights, end_weights: weights at the best record and after the last update, as `weights.layout` says.
         curve: thinned records.
         elapsed_s: seconds of its share of the engine.
         gpu: name of the GPU that made it; empty for a CPU.
@@ -196,49 +195,3 @@ def curve_records(spec: Spec, all_records: bool = False) -> NDArray[np.int64]:
         return np.arange(last + 1)
     spread = np.geomspace(1, last, CURVE_RECORDS).round().astype(np.int64)
     return np.unique(np.concatenate([[0], spread]))
-
-
-def layout(parts: Parts, in_features: int, out_features: int) -> list[tuple[str, tuple[int, ...]]]:
-    """Return names and shapes of a layer's effective weights, in order: matrices, then bias or gate."""
-    matrix: tuple[int, ...] = (out_features, in_features)
-    if isinstance(parts, Leaf):
-        return [("weight", matrix)] + ([("bias", (out_features,))] if parts.bias else [])
-    return [("add", matrix)] + ([] if parts.shared else [("mul", matrix)]) + [("gate", matrix)]
-
-
-def effective(parts: Sequence[Parts | None], sizes: Sequence[int], parameters: Floats) -> Floats:
-    """Return the effective weights of a network from its raw parameters, both flat and in the order of the layers.
-
-    A network with a layer of unknown parts keeps its parameters as they are.
-    """
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return parameters
-    taken, position = [], 0
-
-    def take(count: int) -> Floats:
-        nonlocal position
-        position += count
-        return parameters[position - count : position]
-
-    for part, in_features, out_features in zip(known, sizes[:-1], sizes[1:], strict=True):
-        count = in_features * out_features
-        leaves = [part] if isinstance(part, Leaf) else [part.add] if part.shared else [part.add, part.mul]
-        for leaf in leaves:
-            taken.append(_weights(leaf, take, count))
-            if leaf.bias:
-                taken.append(take(out_features))
-        if not isinstance(part, Leaf):
-            taken.append(take(count))
-    return np.concatenate(taken)
-
-
-def _weights(leaf: Leaf, take: Callable[[int], Floats], count: int) -> Floats:
-    w = take(count)
-    if isinstance(leaf.map, TanhSigmoid):
-        w = (np.tanh(w) / (1 + np.exp(-take(count).astype(np.float64)))).astype(w.dtype)
-    elif isinstance(leaf.map, Sigmoid):
-        w = (1 / (1 + np.exp(-w.astype(np.float64)))).astype(w.dtype)
-    elif isinstance(leaf.map, Clamp) and leaf.map.clip:
-        w = np.clip(w, np.float32(leaf.map.low), np.float32(leaf.map.high))
-    return w

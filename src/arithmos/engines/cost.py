@@ -6,10 +6,11 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from .._platform import cores
-from ..nn._parts import ExpLog, Leaf, Parts
-from ..spec import Spec
+from ..spec import Layer, Spec
 from .contract import STACK
 from .probe import finding
+from .trace import Untraceable, unit_program
+from .trace.program import walk
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 BATCH = 128
 IMAGE = {"cpu": 500.0, "gpu": 0.7}
 """Microseconds to train on one image of a digit: on two cores, and on a large GPU with forty runs side by side."""
-
-EXP_LOG = 4.0
-"""Cost of a weight under an exp-log, relative to one under a sum or a product."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +89,15 @@ class Clock:
 
 
 def weights(spec: Spec) -> float:
-    """Return the number of weights of a network, each counted by its cost."""
-    pairs = zip(spec.parts, spec.sizes[:-1], spec.sizes[1:], strict=True)
-    return sum(_matrices(parts) * inputs * outputs for parts, inputs, outputs in pairs)
+    """Return the number of weights of a network, each counted as often as it takes part in a sum or product."""
+    pairs = zip(spec.model.layers, spec.sizes[:-1], spec.sizes[1:], strict=True)
+    return sum(_reductions(layer) * inputs * outputs for layer, inputs, outputs in pairs)
 
 
-def _matrices(parts: Parts | None) -> float:
-    if parts is None:
-        return 1.0
-    if isinstance(parts, Leaf):
-        return EXP_LOG if isinstance(parts.aggregation, ExpLog) else 1.0
-    return _matrices(parts.add) + _matrices(parts.mul) + 1.0
+def _reductions(layer: Layer) -> int:
+    """Return the number of sums and products over the inputs of a unit; 1 if its program is not known."""
+    try:
+        root = unit_program(layer).training
+    except Untraceable:
+        return 1
+    return sum(node.data == "i" and "b" in node.axes for node in walk([root]))

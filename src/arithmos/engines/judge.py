@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..spec import Spec
-from .contract import NEVER, Control, Curve, Floats, Run, State, curve_records, effective
+from .contract import NEVER, Control, Curve, Floats, Run, State, curve_records
+from .weights import kept_weights
 
 
 class Judge:
@@ -95,8 +96,8 @@ class Judge:
                     end_validation=last[0],
                     end_test=last[1],
                     end_sparsity=last[2],
-                    best_weights=effective(spec.parts, spec.sizes, self.best_parameters[run]),
-                    end_weights=effective(spec.parts, spec.sizes, parameters[run]),
+                    best_weights=kept_weights(spec.model.layers, spec.sizes, self.best_parameters[run]),
+                    end_weights=kept_weights(spec.model.layers, spec.sizes, parameters[run]),
                     curve=Curve(self._kept[:kept] * spec.evaluate_every, validation, test, sparsity),
                     elapsed_s=elapsed_s / len(self.seeds),
                 )

@@ -1,7 +1,7 @@
 """Trial of networks with a user's unit before their first run: what the engines can do with them.
 
 A network makes a training step and an evaluation, repeated in the same way, called alone and then stacked. A network
-that cannot be stacked is trained seed by seed; one that fails alone, or does not do what its parts say, is refused.
+that cannot be stacked is trained seed by seed; one that fails alone, or whose weights are not its own, is refused.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,12 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..nn._described import close, misdescribed
 from ..spec import Spec
 from .contract import Failed, unit_code
 from .networks import Modules, Networks
 from .trace import Untraceable, identity, unit_program
-from .trace.check import misread
+from .trace.check import close, misread
 
 if TYPE_CHECKING:
     from .digits.cells import CellStack
@@ -107,7 +106,6 @@ def examine(spec: Spec, device: torch.device = CPU) -> ProbeResult:
     """Try the network of a spec."""
     try:
         with unit_code():
-            _check_parts(spec)
             _check_weights(spec)
             if spec.task.sequential:
                 return _examine_cell(spec, device)
@@ -224,15 +222,6 @@ def _check_output(output: object, shape: Sequence[int]) -> None:
         raise Failed(f"its output has the shape {tuple(output.shape[1:])}; it must be {tuple(shape[1:])}")
     if not output.is_floating_point():
         raise Failed(f"its output is {output.dtype}; it must be floating-point")
-
-
-def _check_parts(spec: Spec) -> None:
-    """Compare users' layers with their declared parts, which are all that the fused engines know."""
-    network = spec.network(SEEDS[0])
-    layers = [getattr(network[1], "unit", network[1])] if spec.task.sequential else network
-    for layer, built, parts, sizes in zip(spec.model.layers, layers, spec.parts, pairwise(spec.sizes), strict=True):
-        if layer.own and parts is not None and (why := misdescribed(built, parts, *sizes)):
-            raise Failed(f"{layer.name} is not what its parts say: {why}; correct them, or set parts = None")
 
 
 @torch.no_grad()

@@ -1,13 +1,12 @@
 """Networks of stored specs, read from their canonical JSON."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 from math import prod
 
 from ..spec import Layer, Spec
 from ..spec.stored import networks
 from ..tasks import Task, UniformDraws
-from .contract import layout
+from .weights import layout
 
 
 @dataclass(frozen=True)
@@ -32,17 +31,17 @@ class Described:
 
     @property
     def arrays(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Names and shapes of the effective weights, in order; empty if a layer has no `parts`."""
-        found = []
-        for number, (layer, size) in enumerate(zip(self.layers, pairwise(self.sizes), strict=True), 1):
-            if layer.parts is None:
-                return []
-            found += [(f"layer {number}, {layer.name}, {name}", shape) for name, shape in layout(layer.parts, *size)]
-        return found
+        """Names and shapes of the weights that a run keeps, in order."""
+        layers = enumerate(zip(self.layers, layout(self.layers, self.sizes), strict=True), 1)
+        return [
+            (f"layer {number}, {layer.name}, {name}", shape)
+            for number, (layer, arrays) in layers
+            for name, shape in arrays.items()
+        ]
 
     @property
     def length(self) -> int:
-        """Number of effective weights; 0 if a layer has no `parts`."""
+        """Number of weights that a run keeps."""
         return sum(prod(shape) for _, shape in self.arrays)
 
 

@@ -7,8 +7,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from ..formula.network import Branch, Stage, of_weights
-from ..nn._parts import Sigmoid, TanhSigmoid
+from ..engines.weights import are_effective, filled
+from ..formula.network import Branch, of_weights
 from ..spec import Layer
 
 _SATURATED = 20.0
@@ -25,10 +25,10 @@ def rebuild(layers: Sequence[Layer], sizes: Sequence[int], weights: ArrayLike) -
     Args:
         layers: from input to output.
         sizes: width of the input, between the layers, and of the output.
-        weights: flat weights, in the order of `engines.contract.layout`.
+        weights: flat weights, in the order of `engines.weights.layout`.
 
     Raises:
-        TypeError: a layer has no `parts`.
+        TypeError: a layer has none of the known forms.
         ValueError: the number of weights is wrong, or one is not finite.
 
     Example:
@@ -37,37 +37,30 @@ def rebuild(layers: Sequence[Layer], sizes: Sequence[int], weights: ArrayLike) -
         0.25
     """
     stages = of_weights(layers, sizes, weights)
+    if not are_effective(layers):
+        return nn.Sequential(*(layer.float() for layer in filled(layers, sizes, np.asarray(weights))))
     built = []
     for layer, stage in zip(layers, stages, strict=True):
         module = layer.build(stage.in_features, stage.out_features)
+        given = {name: values for branch in stage.branches for name, values in _raw(branch, module)}
         with torch.no_grad():
-            for parameter, values in zip(module.parameters(), _parameters(stage), strict=True):
-                parameter.copy_(torch.from_numpy(values))
+            for name, parameter in module.named_parameters():
+                parameter.copy_(torch.from_numpy(stage.gate if name == "gate.weight" else given[name]))
         built.append(module)
     return nn.Sequential(*built)
 
 
-def _parameters(stage: Stage) -> Iterator[NDArray[np.float64]]:
-    """Yield raw parameters in the order of `module.parameters()`."""
-    first, *rest = stage.branches
-    yield from _raw(first)
-    for branch in rest:
-        if branch.weight is not first.weight:  # not shared
-            yield from _raw(branch)
-    if stage.gate is not None:
-        yield stage.gate
-
-
-def _raw(branch: Branch) -> Iterator[NDArray[np.float64]]:
-    weight = branch.weight
-    match branch.leaf.map:
-        case TanhSigmoid():
-            yield np.arctanh(np.clip(weight, _NEAREST - 1, 1 - _NEAREST))
-            yield np.full_like(weight, _SATURATED)
-        case Sigmoid():
-            share = np.clip(weight, np.finfo(np.float32).tiny, 1 - _NEAREST)
-            yield np.log(share) - np.log1p(-share)
-        case _:
-            yield weight
+def _raw(branch: Branch, module: nn.Module) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Yield names and values of parameters that give the weights of a branch."""
+    weight, prefix = branch.weight, "" if branch.name == "weight" else f"{branch.name}."
+    names = {name for name, _ in module.named_parameters()}
+    if f"{prefix}M_hat" in names:
+        yield f"{prefix}W_hat", np.arctanh(np.clip(weight, _NEAREST - 1, 1 - _NEAREST))
+        yield f"{prefix}M_hat", np.full_like(weight, _SATURATED)
+    elif f"{prefix}W_hat" in names:
+        share = np.clip(weight, np.finfo(np.float32).tiny, 1 - _NEAREST)
+        yield f"{prefix}W_hat", np.log(share) - np.log1p(-share)
+    else:
+        yield f"{prefix}weight", weight
     if branch.bias is not None:
-        yield branch.bias
+        yield "bias", branch.bias

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..nn._parts import ExpLog, Product, Sum
 from .network import Array, Branch, Stage
 
 POINTS = 4
@@ -61,18 +60,18 @@ def values(stages: Sequence[Stage], gates: Sequence[NDArray[np.bool_] | None], x
 def _aggregate(branch: Branch, used: NDArray[np.bool_], x: Array) -> Array:
     """Return the used outputs of a branch, `[points, used]`."""
     weight: Array = _exact(branch.weight[used])
-    match branch.leaf.aggregation:
-        case Sum():
+    match branch.aggregation:
+        case "sum":
             z = x @ weight.T
-        case Product():
+        case "product":
             z = _outputs([[w * x[:, i] + 1 - w for i, w in enumerate(row) if w] for row in weight], x)
-        case ExpLog():
+        case "exp-log":
             whole = _outputs([[_power(x[:, i], w) for i, w in enumerate(row) if w % 1 == 0] for row in weight], x)
             halves = _outputs([[_power(x[:, i], 2 * w) for i, w in enumerate(row) if w % 1] for row in weight], x)
             z = whole * np.reshape([root(value) for value in halves.flat], whole.shape)
     if branch.bias is not None:
         z = z + _exact(branch.bias[used])
-    match branch.leaf.activation:
+    match branch.activation:
         case "relu":
             z = np.maximum(z, 0)
         case "relu6":

@@ -139,7 +139,7 @@ def expression(
         length: number of steps, for a recurrent network; the expression is that of its last step.
 
     Raises:
-        TypeError: a layer has no `parts`.
+        TypeError: a layer has none of the known forms.
         ValueError: an argument does not fit the network, or a weight is not finite.
     """
     return express(of_module(model), names, snap, inputs=inputs, length=length)

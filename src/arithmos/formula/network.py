@@ -1,6 +1,7 @@
-"""Networks as parts and effective weights, from which expressions, judges and exports are made."""
+"""Networks as formulas and effective weights, from which expressions, judges and exports are made."""
 
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -11,12 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from ..engines.contract import effective, layout
-from ..nn._described import keeps_parts
-from ..nn._parts import ExpLog, Leaf, Parts
-from ..nn._parts import Gate as GateParts
+from ..engines.weights import are_effective, filled, layer_weights, layout
 from ..nn.recurrent import Recurrent
 from ..spec import Layer
+from .forms import Activation, Aggregation, LayerForm, form, layer_form
 
 Array = NDArray[Any]
 """Floats, or exact numbers as objects."""
@@ -28,20 +27,22 @@ class Branch:
 
     Args:
         name: "weight"; "add" or "mul" in a gated unit.
-        leaf: the parts of the operation.
+        aggregation: the operation.
         weight: effective weights, `out x in`.
         bias: bias added before the activation, if any.
+        activation: function of the result.
     """
 
     name: str
-    leaf: Leaf
+    aggregation: Aggregation
     weight: Array
     bias: Array | None = None
+    activation: Activation = "none"
 
     @property
     def grid(self) -> int:
         """Steps per integer on which weights are rounded: exponents may be halves, since √z is |z|^½."""
-        return 2 if isinstance(self.leaf.aggregation, ExpLog) else 1
+        return 2 if self.aggregation == "exp-log" else 1
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def of_module(model: nn.Module) -> tuple[Stage, ...]:
     """Return the stages of a layer or of a `torch.nn.Sequential` of layers, including `Recurrent` cells.
 
     Raises:
-        TypeError: a layer has no `parts`.
+        TypeError: a layer has none of the known forms.
         ValueError: a layer does not fit the one before it, or a weight is not finite.
     """
     stages = [_stage(module, number) for number, module in enumerate(_modules(model), 1)]
@@ -116,49 +117,81 @@ def _modules(model: nn.Module) -> Iterator[nn.Module]:
 def _stage(module: nn.Module, number: int) -> Stage:
     if isinstance(module, Recurrent):
         return replace(_stage(module.unit, number), initial=module.initial)
-    parts = getattr(module, "parts", None)
+    twin = copy.deepcopy(module).cpu().double()
     name = f"layer {number}, {type(module).__name__}"
-    if not isinstance(parts, Leaf | GateParts) or not keeps_parts(type(module)):
-        raise TypeError(f"{name}, must be a unit of arithmos.nn, a stack of units,or a layer with `parts`")
-    parameters = [parameter.detach().cpu().double().numpy() for parameter in module.parameters()]
-    sizes = parameters[0].shape[::-1]
-    return _assemble(name, parts, sizes, effective([parts], sizes, np.concatenate([p.ravel() for p in parameters])))
+    return _assemble(name, _known(name, form(twin)), _arrays(twin))
+
+
+def _arrays(layer: nn.Module) -> dict[str, Array]:
+    return {name: array.detach().numpy() for name, array in layer_weights(layer).items()}
 
 
 def of_weights(layers: Sequence[Layer], sizes: Sequence[int], weights: ArrayLike) -> tuple[Stage, ...]:
-    """Return the stages of a network from its flat effective weights, in the order of `engines.contract.layout`.
+    """Return the stages of a network from its flat effective weights, in the order of `engines.weights.layout`.
 
     Leading axes, one network per entry, stay in front in all arrays.
 
     Raises:
-        TypeError: a layer has no `parts`.
+        TypeError: a layer has none of the known forms.
         ValueError: the number of weights is wrong, or one is not finite.
     """
     flat = np.asarray(weights, np.float64)
-    stages, position = [], 0
-    for number, (layer, size) in enumerate(zip(layers, pairwise(sizes), strict=True), 1):
-        name, parts = f"layer {number}, {layer.name}", layer.parts
-        if parts is None:
-            raise TypeError(f"{name}, must have `parts`; without them its parameters cannot be read as weights")
-        count = sum(prod(shape) for _, shape in layout(parts, *size))
-        if position + count <= flat.shape[-1]:
-            stages.append(_assemble(name, parts, size, flat[..., position : position + count]))
-        position += count
-    if flat.shape[-1] != position:
-        names = ">".join(layer.name for layer in layers)
-        raise ValueError(f"weights must be {position} numbers for {names} of sizes {sizes}, got shape {flat.shape}")
-    return check(stages)
+    shapes = layout(layers, sizes)
+    count = sum(prod(shape) for arrays in shapes for shape in arrays.values())
+    if flat.shape[-1] != count:
+        units = ">".join(layer.name for layer in layers)
+        raise ValueError(f"weights must be {count} numbers for {units} of sizes {sizes}, got shape {flat.shape}")
+    names = [f"layer {number}, {layer.name}" for number, layer in enumerate(layers, 1)]
+    forms = list(map(_known, names, _forms(layers, sizes)))
+    arrays = _cut(flat, shapes) if are_effective(layers) else _computed(layers, sizes, flat)
+    return check([_assemble(*one) for one in zip(names, forms, arrays, strict=True)])
 
 
-def _assemble(name: str, parts: Parts, sizes: Sequence[int], flat: Array) -> Stage:
-    arrays, position = {}, 0
-    for key, shape in layout(parts, sizes[0], sizes[1]):
-        arrays[key] = flat[..., position : position + prod(shape)].reshape(*flat.shape[:-1], *shape)
-        position += prod(shape)
-    if isinstance(parts, Leaf):
-        return Stage(name, (Branch("weight", parts, arrays["weight"], arrays.get("bias")),))
-    add = Branch("add", parts.add, arrays["add"])
-    return Stage(name, (add, Branch("mul", parts.mul, arrays.get("mul", arrays["add"]))), arrays["gate"])
+def readable(layers: Sequence[Layer], sizes: Sequence[int]) -> bool:
+    """Return whether all layers have forms that are known."""
+    return None not in _forms(layers, sizes)
+
+
+def _forms(layers: Sequence[Layer], sizes: Sequence[int]) -> list[LayerForm | None]:
+    return [layer_form(layer, *size) for layer, size in zip(layers, pairwise(sizes), strict=True)]
+
+
+def _cut(flat: Array, shapes: Sequence[Mapping[str, tuple[int, ...]]]) -> Iterator[dict[str, Array]]:
+    """Yield the arrays of each layer, from effective weights."""
+    position = 0
+    for layer in shapes:
+        arrays = {}
+        for name, shape in layer.items():
+            arrays[name] = flat[..., position : position + prod(shape)].reshape(*flat.shape[:-1], *shape)
+            position += prod(shape)
+        yield arrays
+
+
+def _computed(layers: Sequence[Layer], sizes: Sequence[int], flat: Array) -> Iterator[dict[str, Array]]:
+    """Yield the arrays of each layer, computed from parameters."""
+    networks = [filled(layers, sizes, row) for row in flat.reshape(-1, flat.shape[-1])]
+    for built in zip(*networks, strict=True):
+        each = [_arrays(layer) for layer in built]
+        leading = flat.shape[:-1]
+        yield {name: np.reshape([one[name] for one in each], (*leading, *own.shape)) for name, own in each[0].items()}
+
+
+def _known(name: str, found: LayerForm | None) -> LayerForm:
+    if found is None:
+        raise TypeError(
+            f"{name}, has no known formula: it must be a sum, product or exp-log of its inputs with the matrix of its "
+            "weights(), or a gated choice of two"
+        )
+    return found
+
+
+def _assemble(name: str, found: LayerForm, arrays: Mapping[str, Array]) -> Stage:
+    first, *rest = found.aggregations
+    if not rest:
+        [weight] = (array for key, array in arrays.items() if key != "bias")
+        return Stage(name, (Branch("weight", first, weight, arrays.get("bias"), found.activation),))
+    add = Branch("add", first, arrays["add"])
+    return Stage(name, (add, Branch("mul", rest[0], arrays.get("mul", arrays["add"]))), arrays["gate"])
 
 
 def check(stages: Sequence[Stage]) -> tuple[Stage, ...]:

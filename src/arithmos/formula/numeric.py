@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..nn._parts import EPSILON, ExpLog, Product, Sum
+from ..nn._aggregate import EPSILON
 from .network import Array, Branch, Stage
 
 
@@ -48,16 +48,16 @@ def _apply(stage: Stage, x: Array, is_open: Array | None) -> tuple[Array, Array 
 def _aggregate(branch: Branch, x: Array) -> Array:
     weight = np.swapaxes(branch.weight, -1, -2)
     z: Array
-    match branch.leaf.aggregation:
-        case Sum():
+    match branch.aggregation:
+        case "sum":
             z = x @ weight
-        case Product():
+        case "product":
             z = (x[..., None] * weight[..., None, :, :] + 1 - weight[..., None, :, :]).prod(axis=-2)
-        case ExpLog():
+        case "exp-log":
             z = np.exp(np.log(np.abs(x) + EPSILON) @ weight)
     if branch.bias is not None:
         z = z + branch.bias[..., None, :]
-    match branch.leaf.activation:
+    match branch.activation:
         case "relu":
             z = np.maximum(z, 0)
         case "relu6":

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..engines.stored import described
 from ..spec import Spec
+from .network import readable
 from .recovered import recovered_runs
 
 
@@ -23,9 +24,9 @@ def judge(spec: Spec | str, seeds: Sequence[int], weights: Sequence[NDArray[np.f
         known = described(spec)
     except ValueError:
         return verdicts
-    length = known.length
-    if known.task is None or known.draws is None or not length:
+    if known.task is None or known.draws is None or not readable(known.layers, known.sizes):
         return verdicts
+    length = known.length
     judged = [run for run, row in enumerate(weights) if row is not None and len(row) == length]
     if judged:
         rows = np.stack([np.asarray(weights[run], np.float64) for run in judged])

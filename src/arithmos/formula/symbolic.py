@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import sympy
 
-from ..nn._parts import EPSILON, ExpLog, Product, Sum
+from ..nn._aggregate import EPSILON
 from .network import Branch, Rounding, Stage
 
 Values = list[sympy.Expr]
@@ -51,7 +51,7 @@ def _aggregate(branch: Branch, x: Values) -> Values:
     rows = [_row(branch, row, x) for row in branch.weight]
     if branch.bias is not None:
         rows = [z + _number(b) for z, b in zip(rows, branch.bias, strict=True)]
-    match branch.leaf.activation:
+    match branch.activation:
         case "relu":
             return [_largest(z) for z in rows]
         case "relu6":
@@ -61,13 +61,13 @@ def _aggregate(branch: Branch, x: Values) -> Values:
 
 
 def _row(branch: Branch, row: Sequence[Fraction | float], x: Values) -> sympy.Expr:
-    match branch.leaf.aggregation:
-        case Sum():
+    match branch.aggregation:
+        case "sum":
             return _sum(row, x)
-        case Product():
+        case "product":
             chosen = [(_number(w), value) for w, value in zip(row, x, strict=True) if w]
             return sympy.Mul(*(w * value + 1 - w for w, value in chosen))
-        case ExpLog():
+        case "exp-log":
             return sympy.Mul(*((_magnitude(v) + _EPSILON) ** _number(w) for w, v in zip(row, x, strict=True) if w))
 
 

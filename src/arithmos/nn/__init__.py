@@ -28,15 +28,6 @@ from ._init import NACRange as NACRange
 from ._init import Normal as Normal
 from ._init import Uniform as Uniform
 from ._noise import noise as noise
-from ._parts import Clamp as Clamp
-from ._parts import ExpLog as ExpLog
-from ._parts import Free as Free
-from ._parts import Gate as Gate
-from ._parts import Leaf as Leaf
-from ._parts import Product as Product
-from ._parts import Sigmoid as Sigmoid
-from ._parts import Sum as Sum
-from ._parts import TanhSigmoid as TanhSigmoid
 from ._unit import Catalogue as Catalogue
 from ._unit import Unit as Unit
 from .digit_reader import DigitReader as DigitReader
@@ -100,7 +91,7 @@ NEWER = Catalogue(
     mcfc.unit,
     mcfc.mul_unit,
 )
-"""Units published since 2020, which only their forward describes."""
+"""Units published since 2020."""
 
 CELLS = UNITS.add(*NEWER.values(), lstm.unit, solved.add_unit, solved.mul_unit)
 """Everything that a spec can name: the units, and the cells that only sequential tasks compare them with."""

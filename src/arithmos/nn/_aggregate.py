@@ -11,7 +11,9 @@ from torch.nn import functional as F
 from torch.overrides import handle_torch_function, has_torch_function
 
 from .._typing import Float
-from ._parts import EPSILON
+
+EPSILON = 1e-7
+"""Term added to every magnitude before its logarithm is taken."""
 
 P = ParamSpec("P")
 

@@ -7,7 +7,6 @@ from .._typing import Float
 from ._aggregate import linear
 from ._init import GlorotUniform
 from ._layer import UnitLayer, matrix
-from ._parts import Free, Leaf, Sum
 
 
 def gate(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float[Tensor, "*batch o"]:
@@ -25,7 +24,7 @@ def mix(
 class SigmoidGate(UnitLayer):
     """Gate matrix G; a module of its own, so that it comes last in the `parameters()` of the unit."""
 
-    parts = Leaf(Free(), Sum(), GlorotUniform())
+    rule = GlorotUniform()
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .._typing import Float
-from ._parts import Clamp, Leaf, Parts
+from ._init import Init
 
 T = TypeVar("T")
 
@@ -61,9 +61,15 @@ class UnitLayer(nn.Module):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
+
+    Attributes:
+        rule: rule for the initial values of the layer's own matrices.
+        identity: state of a recurrent cell that leaves its first input unchanged: 0 for sums, 1 for products; None if
+            there is none.
     """
 
-    parts: Parts
+    rule: Init
+    identity: float | None = None
 
     def __init__(self, in_features: int, out_features: int) -> None:
         for name, size in (("in_features", in_features), ("out_features", out_features)):
@@ -82,16 +88,18 @@ class UnitLayer(nn.Module):
             if parameter.dim() == 1:
                 nn.init.zeros_(parameter)
             else:
-                self.parts.init.draw_(parameter, generator)
+                self.rule.draw_(parameter, generator)
 
     def weights(self) -> dict[str, Tensor]:
         """Return the effective weight matrices by name, without biases and gates."""
         raise NotImplementedError
 
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """Return the parameters to project into a range after every optimizer step, with that range."""
-        own = {} if (clamp := self._projection()) is None else {"weight": (clamp.low, clamp.high)}
-        return own | {
+        """Return the parameters to project into a range after every optimizer step, with that range.
+
+        By default those of the layers inside.
+        """
+        return {
             f"{prefix}.{name}": limits
             for prefix, child in self.named_children()
             if isinstance(child, UnitLayer)
@@ -99,10 +107,11 @@ class UnitLayer(nn.Module):
         }
 
     def sparsity(self) -> Float[Tensor, ""]:
-        """Return the sum of `functional.sparsity` over the regularized weights; 0 if there are none."""
+        """Return the regularizer that pulls weights towards the values they should have in the end.
+
+        By default the sum of those of the layers inside; 0 if there are none.
+        """
         total = next(self.parameters()).new_zeros(())
-        if isinstance(self.parts, Leaf) and self.parts.sparsity != "none":
-            total = total + sparsity(next(self.parameters(recurse=False)), signed=self.parts.sparsity == "signed")
         for child in self.children():
             if isinstance(child, UnitLayer):
                 total = total + child.sparsity()
@@ -116,7 +125,3 @@ class UnitLayer(nn.Module):
             and (value := getattr(self, name, parameter.default)) != parameter.default
         ]
         return ", ".join([f"in_features={self.in_features}", f"out_features={self.out_features}", *options])
-
-    def _projection(self) -> Clamp | None:
-        clamp = self.parts.map if isinstance(self.parts, Leaf) else None
-        return clamp if isinstance(clamp, Clamp) and clamp.project else None

@@ -8,8 +8,6 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from torch import nn
 
-from ._parts import Parts
-
 
 @runtime_checkable
 class Named(Protocol):
@@ -72,13 +70,12 @@ class Catalogue(Mapping[str, T], Generic[T]):
 
 @dataclass(frozen=True)
 class Unit:
-    """Record of a unit: its layer class, names and parts.
+    """Record of a unit: its layer class and names.
 
     Args:
         module: the layer's class, called as `module(in_features, out_features, **options)`.
         name: name in code, JSON and on the command line.
         label: name in a printed table.
-        parts: what it is made of, or None for a unit that only its forward describes, run by torch only.
         paper: the paper that introduced it.
         options: arguments of `module` that make this unit.
         version: changes when the same parameters and input give another output or start.
@@ -88,7 +85,6 @@ class Unit:
     module: Callable[..., nn.Module]
     name: str
     label: str
-    parts: Parts | None = None
     paper: str = ""
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)  # a mapping has no hash
     version: int = 1

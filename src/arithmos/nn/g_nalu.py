@@ -77,14 +77,6 @@ class GNALU(UnitLayer):
     def weights(self) -> dict[str, Tensor]:
         return {"add": nac_weight(SLOPE * self.W_hat, SLOPE * self.M_hat)}
 
-    def bounds(self) -> dict[str, tuple[float, float]]:
-        """Return an empty table: no parameter has a range."""
-        return {}
-
-    def sparsity(self) -> Float[Tensor, ""]:
-        """Return 0: no parameter is regularized."""
-        return self.G.new_zeros(())
-
     def gate_value(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         """Return the openness of the gate: 1 for the sum, 0 for the product."""
         return gate(x, SLOPE * self.G)

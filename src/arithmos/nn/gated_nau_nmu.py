@@ -9,7 +9,6 @@ from torch import Tensor
 from .._typing import Float
 from ._gate import SigmoidGate, gate, mix
 from ._layer import UnitLayer
-from ._parts import Gate
 from ._unit import Unit
 from .nau import NAU, nau
 from .nmu import NMU, nmu
@@ -44,7 +43,7 @@ class GatedNAUNMU(UnitLayer):
         (torch.Size([8, 2]), {'add.weight': (-1.0, 1.0), 'mul.weight': (0.0, 1.0)})
     """
 
-    parts = Gate(NAU.parts, NMU.parts)
+    identity = 0.0
 
     def __init__(
         self,
@@ -60,7 +59,6 @@ class GatedNAUNMU(UnitLayer):
         self.add = NAU(in_features, out_features, init=init, device=device, dtype=dtype)
         self.mul = NMU(in_features, out_features, init=init, device=device, dtype=dtype)
         self.gate = SigmoidGate(in_features, out_features, device=device, dtype=dtype)
-        self.parts = Gate(self.add.parts, self.mul.parts)
 
     def weights(self) -> dict[str, Tensor]:
         return {"add": self.add.weights()["weight"], "mul": self.mul.weights()["weight"]}
@@ -74,6 +72,4 @@ class GatedNAUNMU(UnitLayer):
         return mix(self.gate_value(x), self.add(x), self.mul(x))
 
 
-unit = Unit(
-    GatedNAUNMU, name="GatedNAUNMU", label="Gated NAU/NMU", parts=GatedNAUNMU.parts, paper="Madsen & Johansen (2020)"
-)
+unit = Unit(GatedNAUNMU, name="GatedNAUNMU", label="Gated NAU/NMU", paper="Madsen & Johansen (2020)")

@@ -133,14 +133,6 @@ class INALU(UnitLayer):
         mul = self._mul()
         return {"add": nac_weight(self.W_add, self.M_add)} | ({} if mul is None else {"mul": nac_weight(*mul)})
 
-    def bounds(self) -> dict[str, tuple[float, float]]:
-        """Return an empty table: no parameter has a range."""
-        return {}
-
-    def sparsity(self) -> Float[Tensor, ""]:
-        """Return 0: the regularizer of the paper is a penalty on all parameters."""
-        return self.gate.new_zeros(())
-
     def gate_value(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         """Return the openness of the gate, the same for every row: 1 for the sum, 0 for the product."""
         return torch.sigmoid(self.gate).expand(*x.shape[:-1], -1)

@@ -9,9 +9,8 @@ from torch.nn import functional as F
 
 from .._typing import Float
 from ._aggregate import linear
-from ._init import GlorotUniform, HeUniform
+from ._init import GlorotUniform, HeUniform, Init
 from ._layer import UnitLayer, matrix
-from ._parts import Free, Leaf, Sum
 from ._unit import Unit
 
 
@@ -46,7 +45,8 @@ class Linear(UnitLayer):
         torch.Size([8, 2])
     """
 
-    parts = Leaf(Free(), Sum(), GlorotUniform(), bias=True)
+    rule: Init = GlorotUniform()
+    identity = 0.0
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class LinearReLU(Linear):
         torch.Size([8, 2])
     """
 
-    parts = Leaf(Free(), Sum(), HeUniform(), activation="relu", bias=True)
+    rule = HeUniform()
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return linear_relu(x, self.weight, self.bias)
@@ -108,12 +108,12 @@ class LinearReLU6(Linear):
         torch.Size([8, 2])
     """
 
-    parts = Leaf(Free(), Sum(), HeUniform(), activation="relu6", bias=True)
+    rule = HeUniform()
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return linear_relu6(x, self.weight, self.bias)
 
 
-linear_unit = Unit(Linear, name="Linear", label="Linear", parts=Linear.parts)
-relu_unit = Unit(LinearReLU, name="LinearReLU", label="ReLU", parts=LinearReLU.parts, former="ReLU")
-relu6_unit = Unit(LinearReLU6, name="LinearReLU6", label="ReLU6", parts=LinearReLU6.parts, former="ReLU6")
+linear_unit = Unit(Linear, name="Linear", label="Linear")
+relu_unit = Unit(LinearReLU, name="LinearReLU", label="ReLU", former="ReLU")
+relu6_unit = Unit(LinearReLU6, name="LinearReLU6", label="ReLU6", former="ReLU6")

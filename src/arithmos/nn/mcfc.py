@@ -95,10 +95,6 @@ class MCFC(UnitLayer):
         """Return the shares times the factors of the outputs."""
         return {"weight": torch.softmax(self.junction, 0) * torch.sigmoid(self.out + self.bias).unsqueeze(-1)}
 
-    def bounds(self) -> dict[str, tuple[float, float]]:
-        """Return an empty table: no parameter has a range."""
-        return {}
-
     def sparsity(self) -> Float[Tensor, ""]:
         """Return the negative mean square of each parameter, which drives sigmoid and softmax to 0 and 1."""
         return -(self.junction.square().mean() + self.out.square().mean() + self.bias.square().mean())

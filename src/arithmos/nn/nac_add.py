@@ -12,7 +12,6 @@ from .._typing import Float
 from ._aggregate import linear
 from ._init import NACRange
 from ._layer import UnitLayer, choose, matrix
-from ._parts import Leaf, Sum, TanhSigmoid
 from ._unit import Unit
 
 INITS = {"default": NACRange(), "paper": NACRange(floor=0)}
@@ -51,7 +50,7 @@ class NACAdd(UnitLayer):
         tensor([2.], grad_fn=...)
     """
 
-    parts = Leaf(TanhSigmoid(), Sum(), NACRange())
+    identity = 0.0
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class NACAdd(UnitLayer):
     ) -> None:
         super().__init__(in_features, out_features)
         self.init = init
-        self.parts = Leaf(TanhSigmoid(), Sum(), choose("init", init, INITS))
+        self.rule = choose("init", init, INITS)
         self.W_hat = matrix(out_features, in_features, device, dtype)
         self.M_hat = matrix(out_features, in_features, device, dtype)
         self.reset_parameters()
@@ -76,4 +75,4 @@ class NACAdd(UnitLayer):
         return nac_add(x, self.W_hat, self.M_hat)
 
 
-unit = Unit(NACAdd, name="NACAdd", label="NAC₊", parts=NACAdd.parts, paper="Trask et al. (2018)")
+unit = Unit(NACAdd, name="NACAdd", label="NAC₊", paper="Trask et al. (2018)")

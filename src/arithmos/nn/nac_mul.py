@@ -5,16 +5,13 @@ r"""Neural accumulator of logarithms (Trask et al., 2018).
 Products and quotients of magnitudes; the sign of the input is lost.
 """
 
-import torch
+import torch  # noqa: F401 (for the examples)
 from torch import Tensor
 
 from .._typing import Float
 from ._aggregate import exp_log
-from ._init import NACRange
-from ._layer import UnitLayer, choose, matrix
-from ._parts import ExpLog, Leaf, TanhSigmoid
 from ._unit import Unit
-from .nac_add import INITS, nac_weight
+from .nac_add import NACAdd, nac_weight
 
 
 def nac_mul(
@@ -24,7 +21,7 @@ def nac_mul(
     return exp_log(x, nac_weight(W_hat, M_hat))
 
 
-class NACMul(UnitLayer):
+class NACMul(NACAdd):
     """Products and quotients of magnitudes, with exponents that tend to -1, 0 and 1.
 
     Args:
@@ -45,29 +42,10 @@ class NACMul(UnitLayer):
         2.0
     """
 
-    parts = Leaf(TanhSigmoid(), ExpLog(), NACRange())
-
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        init: str = "default",
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(in_features, out_features)
-        self.init = init
-        self.parts = Leaf(TanhSigmoid(), ExpLog(), choose("init", init, INITS))
-        self.W_hat = matrix(out_features, in_features, device, dtype)
-        self.M_hat = matrix(out_features, in_features, device, dtype)
-        self.reset_parameters()
-
-    def weights(self) -> dict[str, Tensor]:
-        return {"weight": nac_weight(self.W_hat, self.M_hat)}
+    identity = 1.0
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return nac_mul(x, self.W_hat, self.M_hat)
 
 
-unit = Unit(NACMul, name="NACMul", label="NAC•", parts=NACMul.parts, paper="Trask et al. (2018)")
+unit = Unit(NACMul, name="NACMul", label="NAC•", paper="Trask et al. (2018)")

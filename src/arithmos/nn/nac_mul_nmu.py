@@ -3,16 +3,14 @@ r"""NAC of logarithms with the weights of the NMU (Madsen & Johansen, 2020).
 .. math:: z = \exp(W \log(|x| + \epsilon)), \qquad W = \mathrm{clamp}(\hat W, 0, 1)
 """
 
-import torch
+import torch  # noqa: F401 (for the examples)
 from torch import Tensor
 
 from .._typing import Float
 from ._aggregate import exp_log
 from ._clamp import clamp
-from ._layer import UnitLayer, choose, matrix
-from ._parts import Clamp, ExpLog, Leaf
 from ._unit import Unit
-from .nmu import INITS
+from .nmu import Selecting
 
 
 def nac_mul_nmu(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float[Tensor, "*batch o"]:
@@ -20,7 +18,7 @@ def nac_mul_nmu(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> F
     return exp_log(x, clamp(weight, 0.0, 1.0))
 
 
-class NACMulNMU(UnitLayer):
+class NACMulNMU(Selecting):
     """Products of magnitudes, with exponents kept in [0, 1].
 
     Args:
@@ -42,28 +40,8 @@ class NACMulNMU(UnitLayer):
         6.0
     """
 
-    parts = Leaf(Clamp(0.0, 1.0), ExpLog(), INITS["default"], sparsity="unsigned")
-
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        init: str = "default",
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(in_features, out_features)
-        self.init = init
-        self.parts = Leaf(Clamp(0.0, 1.0), ExpLog(), choose("init", init, INITS), sparsity="unsigned")
-        self.weight = matrix(out_features, in_features, device, dtype)
-        self.reset_parameters()
-
-    def weights(self) -> dict[str, Tensor]:
-        return {"weight": clamp(self.weight, 0.0, 1.0)}
-
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return nac_mul_nmu(x, self.weight)
 
 
-unit = Unit(NACMulNMU, name="NACMulNMU", label="NAC•,NMU", parts=NACMulNMU.parts, paper="Madsen & Johansen (2020)")
+unit = Unit(NACMulNMU, name="NACMulNMU", label="NAC•,NMU", paper="Madsen & Johansen (2020)")

@@ -12,7 +12,6 @@ from .._typing import Float
 from ._aggregate import exp_log
 from ._init import GlorotNormal
 from ._layer import UnitLayer, matrix
-from ._parts import ExpLog, Leaf, Sigmoid
 from ._unit import Unit
 
 
@@ -40,7 +39,8 @@ class NACMulSigma(UnitLayer):
         6.0
     """
 
-    parts = Leaf(Sigmoid(), ExpLog(), GlorotNormal())
+    rule = GlorotNormal()
+    identity = 1.0
 
     def __init__(
         self,
@@ -61,4 +61,4 @@ class NACMulSigma(UnitLayer):
         return nac_mul_sigma(x, self.W_hat)
 
 
-unit = Unit(NACMulSigma, name="NACMulSigma", label="NAC•,σ", parts=NACMulSigma.parts, paper="Madsen & Johansen (2020)")
+unit = Unit(NACMulSigma, name="NACMulSigma", label="NAC•,σ", paper="Madsen & Johansen (2020)")

@@ -6,8 +6,6 @@ with both weight matrices of the form :math:`\tanh(\hat W) \odot \sigma(\hat M)`
 shared.
 """
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 
@@ -15,7 +13,6 @@ from .._typing import Float
 from ._aggregate import exp_log, linear
 from ._gate import SigmoidGate, gate, mix
 from ._layer import UnitLayer
-from ._parts import ExpLog, Gate
 from ._unit import Unit
 from .nac_add import NACAdd, nac_weight
 from .nac_mul import NACMul
@@ -61,7 +58,7 @@ class NALU(UnitLayer):
         (torch.Size([8, 2]), ['add', 'mul'])
     """
 
-    parts = Gate(NACAdd.parts, NACMul.parts, shared=True)
+    identity = 0.0
 
     def __init__(
         self,
@@ -78,8 +75,6 @@ class NALU(UnitLayer):
         self.add = NACAdd(in_features, out_features, init=init, device=device, dtype=dtype)
         self.mul = None if shared else NACMul(in_features, out_features, init=init, device=device, dtype=dtype)
         self.gate = SigmoidGate(in_features, out_features, device=device, dtype=dtype)
-        add = self.add.parts
-        self.parts = Gate(add, replace(add, aggregation=ExpLog()), shared)
 
     def weights(self) -> dict[str, Tensor]:
         both = {"add": self.add, "mul": self.mul}
@@ -95,12 +90,11 @@ class NALU(UnitLayer):
         return nalu(x, (self.add.W_hat, self.add.M_hat), self.gate.weight, mul)
 
 
-unit = Unit(NALU, name="NALU", label="NALU", parts=NALU.parts, paper="Trask et al. (2018)")
+unit = Unit(NALU, name="NALU", label="NALU", paper="Trask et al. (2018)")
 separate_unit = Unit(
     NALU,
     name="NALUSeparate",
     label="NALU (separate)",
-    parts=replace(NALU.parts, shared=False),
     paper="Trask et al. (2018)",
     options={"shared": False},
 )

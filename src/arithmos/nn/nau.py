@@ -12,8 +12,7 @@ from .._typing import Float
 from ._aggregate import linear
 from ._clamp import clamp
 from ._init import GlorotUniform
-from ._layer import UnitLayer, choose, matrix
-from ._parts import Clamp, Leaf, Sum
+from ._layer import UnitLayer, choose, matrix, sparsity
 from ._unit import Unit
 
 INITS = {"default": GlorotUniform(cap=0.5), "paper": GlorotUniform()}
@@ -48,7 +47,7 @@ class NAU(UnitLayer):
         tensor([2.], grad_fn=...)
     """
 
-    parts = Leaf(Clamp(-1.0, 1.0), Sum(), INITS["default"], sparsity="signed")
+    identity = 0.0
 
     def __init__(
         self,
@@ -63,15 +62,23 @@ class NAU(UnitLayer):
     ) -> None:
         super().__init__(in_features, out_features)
         self.init, self.project, self.clip = init, project, clip
-        self.parts = Leaf(Clamp(-1.0, 1.0, project, clip), Sum(), choose("init", init, INITS), sparsity="signed")
+        self.rule = choose("init", init, INITS)
         self.weight = matrix(out_features, in_features, device, dtype)
         self.reset_parameters()
 
     def weights(self) -> dict[str, Tensor]:
         return {"weight": clamp(self.weight, -1.0, 1.0) if self.clip else self.weight}
 
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """Return the range of W, if it is projected."""
+        return {"weight": (-1.0, 1.0)} if self.project else {}
+
+    def sparsity(self) -> Float[Tensor, ""]:
+        """Return `functional.sparsity` of W."""
+        return sparsity(self.weight, signed=True)
+
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return nau(x, self.weight, clip=self.clip)
 
 
-unit = Unit(NAU, name="NAU", label="NAU", parts=NAU.parts, paper="Madsen & Johansen (2020)")
+unit = Unit(NAU, name="NAU", label="NAU", paper="Madsen & Johansen (2020)")

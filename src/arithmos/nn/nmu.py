@@ -13,8 +13,7 @@ from torch import Tensor
 from .._typing import Float
 from ._clamp import clamp
 from ._init import Uniform
-from ._layer import UnitLayer, choose, matrix
-from ._parts import Clamp, Leaf, Product
+from ._layer import UnitLayer, choose, matrix, sparsity
 from ._product import product
 from ._unit import Unit
 
@@ -26,7 +25,46 @@ def nmu(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: boo
     return product(x, clamp(weight, 0.0, 1.0) if clip else weight)
 
 
-class NMU(UnitLayer):
+class Selecting(UnitLayer):
+    """Base of the layers that select inputs by one matrix of weights in [0, 1].
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+        init: "default" or "paper"; see `NMU`.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
+    """
+
+    identity = 1.0
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        init: str = "default",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        self.init, self.rule = init, choose("init", init, INITS)
+        self.weight = matrix(out_features, in_features, device, dtype)
+        self.reset_parameters()
+
+    def weights(self) -> dict[str, Tensor]:
+        return {"weight": clamp(self.weight, 0.0, 1.0)}
+
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """Return the range of W."""
+        return {"weight": (0.0, 1.0)}
+
+    def sparsity(self) -> Float[Tensor, ""]:
+        """Return `functional.sparsity` of W."""
+        return sparsity(self.weight, signed=False)
+
+
+class NMU(Selecting):
     """Products of inputs, with weights kept in [0, 1].
 
     Args:
@@ -51,8 +89,6 @@ class NMU(UnitLayer):
         tensor([-6.], grad_fn=...)
     """
 
-    parts = Leaf(Clamp(0.0, 1.0), Product(), INITS["default"], sparsity="unsigned")
-
     def __init__(
         self,
         in_features: int,
@@ -64,17 +100,18 @@ class NMU(UnitLayer):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(in_features, out_features)
-        self.init, self.project, self.clip = init, project, clip
-        self.parts = Leaf(Clamp(0.0, 1.0, project, clip), Product(), choose("init", init, INITS), sparsity="unsigned")
-        self.weight = matrix(out_features, in_features, device, dtype)
-        self.reset_parameters()
+        super().__init__(in_features, out_features, init=init, device=device, dtype=dtype)
+        self.project, self.clip = project, clip
 
     def weights(self) -> dict[str, Tensor]:
-        return {"weight": clamp(self.weight, 0.0, 1.0) if self.clip else self.weight}
+        return super().weights() if self.clip else {"weight": self.weight}
+
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """Return the range of W, if it is projected."""
+        return super().bounds() if self.project else {}
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return nmu(x, self.weight, clip=self.clip)
 
 
-unit = Unit(NMU, name="NMU", label="NMU", parts=NMU.parts, paper="Madsen & Johansen (2020)")
+unit = Unit(NMU, name="NMU", label="NMU", paper="Madsen & Johansen (2020)")

@@ -112,14 +112,6 @@ class NPU(UnitLayer):
         gate = 1.0 if self.gate is None else clamp(self.gate, 0.0, 1.0)
         return {"real": self.real * gate, "imaginary": self.imaginary * gate}
 
-    def bounds(self) -> dict[str, tuple[float, float]]:
-        """Return an empty table: no parameter has a range."""
-        return {}
-
-    def sparsity(self) -> Float[Tensor, ""]:
-        """Return 0: no parameter is regularized."""
-        return self.real.new_zeros(())
-
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return npu(x, self.real, self.imaginary, self.gate, epsilon=self.epsilon, straight=self.straight)
 

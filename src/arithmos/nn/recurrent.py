@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from .._typing import Float
-from ._parts import Gate, Leaf, Sum
 
 
 class Recurrent(nn.Module):
@@ -17,8 +16,8 @@ class Recurrent(nn.Module):
 
     Args:
         unit: a layer from `i + o` to `o` features: `NMU(2, 1)` accumulates one input feature.
-        initial: value of every element of the state before the first step. By default the identity of the unit's
-            aggregation: 1 for products and exp-log, 0 for sums, and 0 for gated units, which can be either.
+        initial: value of every element of the state before the first step. By default the unit's `identity`: 1 for
+            products and exp-log, 0 for sums, and 0 for gated units, which can be either.
 
     Shape:
         - input: `(*, time, i)`, and a state `(*, o)` where one is given
@@ -77,10 +76,4 @@ class Recurrent(nn.Module):
 def _identity(unit: nn.Module) -> float:
     if isinstance(identity := getattr(unit, "identity", None), float):
         return identity
-    match getattr(unit, "parts", None):
-        case Gate():
-            return 0.0
-        case Leaf(aggregation=aggregation):
-            return 0.0 if isinstance(aggregation, Sum) else 1.0
-        case _:
-            raise ValueError(f"{type(unit).__name__} does not say what it is made of; give initial=, or it an identity")
+    raise ValueError(f"{type(unit).__name__} does not name its initial state; give initial=, or it an identity")

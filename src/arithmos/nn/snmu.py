@@ -13,14 +13,9 @@ from torch import Tensor
 
 from .._typing import Float
 from ._aggregate import check_input
-from ._clamp import clamp
-from ._init import Uniform
-from ._layer import UnitLayer, matrix, sparsity
 from ._noise import noise
 from ._unit import Unit
-from .nmu import nmu
-
-INIT = Uniform(0.25, 0.75)
+from .nmu import Selecting, nmu
 
 
 def snmu(
@@ -35,7 +30,7 @@ def snmu(
     return nmu(x * factors, weight) / nmu(factors, weight)
 
 
-class SNMU(UnitLayer):
+class SNMU(Selecting):
     """NMU that multiplies its inputs by noise in training, and divides its output by the same product of noise.
 
     Args:
@@ -69,27 +64,10 @@ class SNMU(UnitLayer):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(in_features, out_features)
+        super().__init__(in_features, out_features, device=device, dtype=dtype)
         if not 0 < low < high:
             raise ValueError(f"low and high must be 0 < low < high, got low={low}, high={high}")
         self.low, self.high, self.batch = low, high, batch
-        self.weight = matrix(out_features, in_features, device, dtype)
-        self.reset_parameters()
-
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw W as an NMU does."""
-        INIT.draw_(self.weight, generator)
-
-    def weights(self) -> dict[str, Tensor]:
-        return {"weight": clamp(self.weight, 0.0, 1.0)}
-
-    def bounds(self) -> dict[str, tuple[float, float]]:
-        """Return the range of W."""
-        return {"weight": (0.0, 1.0)}
-
-    def sparsity(self) -> Float[Tensor, ""]:
-        """Return `functional.sparsity` of W, as an NMU does."""
-        return sparsity(self.weight, signed=False)
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         if not self.training:

@@ -2,6 +2,7 @@
 
 from .loading import as_unit as as_unit
 from .loading import load_unit as load_unit
+from .models import GENERATOR as GENERATOR
 from .models import MODELS as MODELS
 from .models import NO_SCHEDULE as NO_SCHEDULE
 from .models import TABLE_MODELS as TABLE_MODELS
@@ -14,5 +15,4 @@ from .optimizers import OPTIMIZERS as OPTIMIZERS
 from .optimizers import Adam as Adam
 from .optimizers import Penalty as Penalty
 from .optimizers import RMSprop as RMSprop
-from .spec import GENERATOR as GENERATOR
 from .spec import Spec as Spec

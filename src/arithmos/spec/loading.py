@@ -11,8 +11,6 @@ from types import ModuleType
 
 from torch import nn
 
-from ..nn._described import keeps_parts
-from ..nn._parts import Parts
 from ..nn._unit import Unit
 
 LOADED = "__arithmos_loaded__"
@@ -48,7 +46,7 @@ def load_unit(name: str, text: str | None = None) -> Unit:
     """Load a unit from a user's file by running it.
 
     Args:
-        name: `path/to/file.py:Class`, or `:record` for a `Unit` with parts of its own.
+        name: `path/to/file.py:Class`, or `:record` for a `Unit`.
         text: text of the file; read from it by default.
     """
     path, _, attribute = name.rpartition(":")
@@ -81,12 +79,10 @@ def _module(path: Path, text: str) -> ModuleType:
 
 
 def as_unit(unit: Unit | type[nn.Module]) -> Unit:
-    """Return a user's layer class as a unit; if it declares `parts`, the fast engines can run it."""
+    """Return a user's layer class as a unit."""
     if isinstance(unit, Unit):
         return unit
     if not isinstance(unit, type):
         kind = type(unit).__name__
         raise TypeError(f"unit must be a class or a Unit, got an instance of {kind}; pass {kind} itself")
-    parts = getattr(unit, "parts", None)
-    described = isinstance(parts, Parts) and keeps_parts(unit)
-    return Unit(unit, name=unit.__name__, label=unit.__name__, parts=parts if described else None)
+    return Unit(unit, name=unit.__name__, label=unit.__name__)

@@ -2,17 +2,18 @@
 
 import dataclasses
 import hashlib
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+import torch
 from torch import nn
 
 from .. import _checks
 from ..nn import CELLS
-from ..nn._parts import Parts
 from ..nn._unit import Catalogue, Unit
 from ..optim import SparsitySchedule
 from .loading import load_unit, read_unit, source
@@ -20,6 +21,9 @@ from .optimizers import Penalty
 from .options import Plain, checked
 
 NO_SCHEDULE = SparsitySchedule(0.0, 0, 1)
+
+GENERATOR = threading.Lock()
+"""Lock for drawing from torch's global generator, which all threads share."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,11 @@ class Layer:
         """Build the layer."""
         return self.record.build(in_features, out_features, **dict(self.options))
 
+    def blank(self, in_features: int, out_features: int) -> nn.Module:
+        """Build the layer for its form, not its initial values; torch's global generator stays as it is."""
+        with GENERATOR, torch.random.fork_rng(devices=[]):
+            return self.build(in_features, out_features)
+
     def plain(self) -> dict[str, Any]:
         """Return the layer as values that JSON can hold; a user's unit is a name and the digest of its source."""
         name = (self.file is None and self.record.former) or self.name
@@ -115,14 +124,6 @@ class Layer:
         if unit not in CELLS or version != str(CELLS[unit].version):
             raise ValueError(f"this version of arithmos has no unit {unit!r} of version {version}")
         return cls(unit, tuple(sorted(_checks.table("options", known["options"]).items())))
-
-    @property
-    def parts(self) -> Parts | None:
-        """Parts of the layer with its options applied; None if the unit declares none."""
-        if self.record.parts is None or not self.options:
-            return self.record.parts
-        # Sizes for which all initial ranges exist: init="paper" has none for sizes up to 4.
-        return cast(Parts, self.record.build(8, 8, device="meta", **dict(self.options)).parts)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import dataclasses
 import hashlib
 import inspect
 import json
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,11 +18,10 @@ from torch import nn
 
 from .. import _checks
 from ..nn import CELLS, LSTM, DigitReader, Recurrent
-from ..nn._parts import Leaf, Parts
 from ..optim import SparsitySchedule
 from ..tasks import KINDS, DigitSequences, Observations, Task, from_plain
 from . import memory, optimizers
-from .models import MODELS, InputRegularizer, Layer, Model
+from .models import GENERATOR, MODELS, InputRegularizer, Layer, Model
 from .optimizers import ADAM, LM, Adam, Optimizer, Penalty, RMSprop
 from .options import try_options
 
@@ -34,9 +32,6 @@ COUNTS = {"hidden_size": 1, "iterations": 0, "batch_size": 1, "evaluate_every": 
 
 SECOND_ORDER = (("NAU",), ("NAU", "NAU"), ("NAU", "NMU"), ("NAU", "RealNPU"))
 """Units of the networks that the second-order recipe trains."""
-
-GENERATOR = threading.Lock()
-"""Lock for drawing from torch's global generator, which all threads share."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +105,10 @@ class Spec:
             self._check_inputs()
 
     def _check_inputs(self) -> None:
-        if self.model.inputs.strength and not isinstance(self.parts[0], Leaf):
+        if not self.model.inputs.strength:
+            return
+        cell = self.model.layers[0].blank(*self.sizes)
+        if getattr(cell, "identity", None) is None or "weight" not in getattr(cell, "weights", dict)():
             raise ValueError(f"the inputs of {self.model.name!r} have no regularizer; strength must be 0")
 
     def load(self) -> None:
@@ -170,11 +168,6 @@ class Spec:
         """Names of the settings that go beyond Adam as in the published runs."""
         own = () if isinstance(self.optimizer, Adam) else (self.optimizer.name,)
         return (*own, *self.optimizer.added, *(["penalties"] if self.model.penalties else []))
-
-    @property
-    def parts(self) -> tuple[Parts | None, ...]:
-        """Parts of each layer."""
-        return tuple(layer.parts for layer in self.model.layers)
 
     def plain(self) -> dict[str, Any]:
         """Return the spec as values that JSON can hold, with the versions of task and units."""

@@ -7,6 +7,7 @@ from tests.engines.cuda.shim import HOPPER, TURING
 
 from arithmos.engines.cuda import compile as compiler
 from arithmos.engines.cuda.plan import make_plan
+from arithmos.engines.weights import are_effective
 from arithmos.papers import EXPERIMENTS
 from arithmos.spec import MODELS, Spec
 from arithmos.tasks import Arithmetic
@@ -17,10 +18,10 @@ ARCHITECTURES = {"sm_75": TURING, "sm_90": HOPPER}
 
 COMBINATIONS = list(
     {
-        repr(spec.parts): dataclasses.replace(DEFAULT, model=spec.model)
+        spec.model.layers: dataclasses.replace(DEFAULT, model=spec.model)
         for experiment in EXPERIMENTS.values()
         for spec in experiment.specs
-        if isinstance(spec.task, Arithmetic) and None not in spec.parts
+        if isinstance(spec.task, Arithmetic) and are_effective(spec.model.layers)
     }.values()
 )
 
@@ -37,7 +38,7 @@ def test_the_catalogue_has_all_models():
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("spec", COMBINATIONS, ids=lambda spec: spec.model.name)
-def test_every_combination_of_parts_compiles(spec, arch, cache):
+def test_every_combination_of_units_compiles(spec, arch, cache):
     code = compiler.cubin(make_plan(spec, ARCHITECTURES[arch]).source, arch)
     assert code[:4] == b"\x7fELF"
 

@@ -10,9 +10,10 @@ from tests.engines.digits.plain import Plain
 from tests.factories import make_digits
 
 from arithmos.engines import digits
-from arithmos.engines.contract import Control, Job, effective
+from arithmos.engines.contract import Control, Job
 from arithmos.engines.digits.reader import grouped, unfolded
 from arithmos.engines.digits.stack import Stack
+from arithmos.engines.weights import kept_weights
 from arithmos.papers import EXPERIMENTS
 from arithmos.spec import InputRegularizer
 from arithmos.store import Store
@@ -123,7 +124,7 @@ def test_records_are_what_plain_evaluation_gives(operation):
         validation, training, sparsity = stack.records.curve[run, 0, :3]
         np.testing.assert_allclose([validation, training], errors, rtol=1e-5)
         np.testing.assert_allclose(stack.records.curve[run, 0, 3:], tests, rtol=1e-5)
-        weights = effective(spec.parts, spec.sizes, cells[run])
+        weights = kept_weights(spec.model.layers, spec.sizes, cells[run])
         if spec.model.layers[0].unit in ("LSTM", "SolvedMul", "SolvedAdd"):
             assert np.isnan(sparsity)
         else:

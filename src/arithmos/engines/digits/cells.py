@@ -6,10 +6,11 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from ...nn._parts import EPSILON, ExpLog, Leaf, Sum
+from ...nn._aggregate import EPSILON
 from ...optim import input_regularizer_add, input_regularizer_mul, sparsity_error, sparsity_loss
 from ...spec import Spec
 from ..networks import Modules
+from ..trace import logarithmic
 
 
 class _Cell(nn.Module):
@@ -19,8 +20,7 @@ class _Cell(nn.Module):
         super().__init__()
         self.cell: Any = cell
         self.regularizer = spec.model.inputs
-        leaf = spec.parts[0]
-        self.aggregation = leaf.aggregation if isinstance(leaf, Leaf) else None
+        self.logs = bool(self.regularizer.strength) and self.regularizer.logs and logarithmic(spec.model.layers[0])
 
     def forward(self, name: str, *tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
         method: Callable[..., Tensor] = getattr(self, name)
@@ -57,10 +57,10 @@ class _Cell(nn.Module):
     def _regularize(self, inputs: Tensor, weight: Tensor) -> Tensor:
         if not self.regularizer.strength:
             return inputs.new_zeros(())
-        if isinstance(self.aggregation, ExpLog) and self.regularizer.logs:
+        if self.logs:
             inputs = (inputs.abs() + EPSILON).log()
         mean = (inputs.mean(dim=1) * weight[:, None]).sum(dim=0)
-        form = input_regularizer_add if isinstance(self.aggregation, Sum) else input_regularizer_mul
+        form = input_regularizer_mul if self.cell.unit.identity else input_regularizer_add
         return self.regularizer.strength * form(self.cell.unit.weights()["weight"], mean)
 
     def sparsity(self, like: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Records of a stack of runs on sequences of digits."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,8 @@ from numpy.typing import NDArray
 from ...spec import Spec
 from ...tasks import DigitSequences
 from ...tasks.digits import EXTRA
-from ..contract import Curve, Floats, Run, State, effective
+from ..contract import Curve, Floats, Run, State
+from ..weights import kept_weights
 
 
 class StackRecords:
@@ -65,6 +67,8 @@ class StackRecords:
         best = int(self.best[run]) if records else -1
         steps = np.arange(records, dtype=np.int64) * spec.evaluate_every
 
+        keep = partial(kept_weights, spec.model.layers, spec.sizes)
+
         def at(values: Floats, record: int) -> float:
             return float(values[record]) if records else float("nan")
 
@@ -84,8 +88,8 @@ class StackRecords:
             end_validation=at(validation, -1),
             end_test=at(test, -1),
             end_sparsity=at(sparsity, -1),
-            best_weights=effective(spec.parts, spec.sizes, self.cells[run]) if records else np.empty(0, np.float32),
-            end_weights=effective(spec.parts, spec.sizes, cell),
+            best_weights=keep(self.cells[run]) if records else np.empty(0, np.float32),
+            end_weights=keep(cell),
             curve=Curve(steps, validation, test, sparsity),
             elapsed_s=elapsed_s,
             extra=dict(zip(EXTRA, (training, lengths.ravel(), *self.outputs[run].copy()), strict=True)),

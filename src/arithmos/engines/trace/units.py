@@ -5,6 +5,7 @@ import torch
 from ...spec import GENERATOR, Layer
 from ..contract import explained
 from .forward import UnitProgram, trace
+from .program import walk
 from .values import INPUTS, OUTPUTS, Untraceable
 
 _found: dict[tuple[object, ...], UnitProgram | Untraceable] = {}
@@ -31,6 +32,15 @@ def unit_program(layer: Layer) -> UnitProgram:
     if isinstance(found, Untraceable):
         raise Untraceable(f"{layer.name} has no program: {found}")
     return found
+
+
+def logarithmic(layer: Layer) -> bool:
+    """Return whether a unit takes logarithms of its inputs; false if it has no program."""
+    try:
+        program = unit_program(layer)
+    except Untraceable:
+        return False
+    return any(node.op == "log" and "b" in node.axes for node in walk([program.training]))
 
 
 def _traced(layer: Layer) -> UnitProgram:

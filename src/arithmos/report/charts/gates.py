@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from ...judging.cells import Cells
-from ...nn._parts import Gate
 from ...papers import Experiment
 
 CENTERS = [center / 24 for center in range(25)]
@@ -14,7 +13,7 @@ CENTERS = [center / 24 for center in range(25)]
 def gated(experiment: Experiment) -> bool:
     """Return whether all networks of an experiment end in a gate; a user's file is not run to find out."""
     last = [spec.model.layers[-1] for spec in experiment.specs]
-    return all(layer.file is None and isinstance(layer.parts, Gate) for layer in last)
+    return all(layer.file is None and hasattr(layer.record.module, "gate_value") for layer in last)
 
 
 def gate_counts(cells: Cells, experiment: Experiment) -> pd.DataFrame:
