@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.stored import described
+from ..engines.stored import Described, described
 from ..spec import Spec
+from .powers import layer_of
 from .recovered import recovered_runs
 
 
@@ -23,7 +24,7 @@ def judge(spec: Spec | str, seeds: Sequence[int], weights: Sequence[NDArray[np.f
         known = described(spec)
     except ValueError:
         return verdicts
-    length = known.length
+    length = known.length or _parameters(known)
     if known.task is None or known.draws is None or not length:
         return verdicts
     judged = [run for run, row in enumerate(weights) if row is not None and len(row) == length]
@@ -33,3 +34,9 @@ def judge(spec: Spec | str, seeds: Sequence[int], weights: Sequence[NDArray[np.f
         for run, exact in zip(judged, found.tolist(), strict=True):
             verdicts[run] = exact
     return verdicts
+
+
+def _parameters(known: Described) -> int:
+    """Return the number of parameters of a layer that reads itself; 0 for any other network."""
+    layer = layer_of(known.layers, known.sizes)
+    return 0 if layer is None else sum(parameter.numel() for parameter in layer.parameters())

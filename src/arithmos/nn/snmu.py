@@ -17,6 +17,7 @@ from ._clamp import clamp
 from ._init import Uniform
 from ._layer import UnitLayer, matrix, sparsity
 from ._noise import noise
+from ._reading import Reading
 from ._unit import Unit
 from .nmu import nmu
 
@@ -90,6 +91,10 @@ class SNMU(UnitLayer):
     def sparsity(self) -> Float[Tensor, ""]:
         """Return `functional.sparsity` of W, as an NMU does."""
         return sparsity(self.weight, signed=False)
+
+    def reading(self, x: Float[Tensor, "*batch i"]) -> Reading:
+        """Return the weights, which are exponents once they are 0 or 1."""
+        return Reading.products(self.weights()["weight"])
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         if not self.training:
