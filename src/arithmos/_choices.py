@@ -9,6 +9,6 @@ Format = Literal["text", "markdown", "latex", "html", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 """Formats in which a table can be written."""
 
-Rule = Literal["epsilon", "absolute", "last"]
+Rule = Literal["epsilon", "absolute", "last", "exact"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 """Rules by which the run of a single layer is solved."""

@@ -17,6 +17,7 @@ from ..tasks import Task, UniformDraws, is_task
 from .exact import Exact, choices, points, root, same, values
 from .network import Array, Branch, Stage, of_module, of_weights, snapped
 from .numeric import forward
+from .powers import layer_of, recovered_layers
 
 if TYPE_CHECKING:
     import sympy
@@ -46,16 +47,19 @@ def recovered_runs(
         sizes: width of the input, between the layers, and of the output.
         task: their task.
         seeds: their seeds, which determine the subsets.
-        weights: `[runs, weights]`, their effective weights.
+        weights: `[runs, weights]`, their effective weights; of a unit since 2020, the parameters.
     """
     flat = np.asarray(weights, np.float64)
     found = np.zeros(len(flat), bool)
     finite = np.flatnonzero(np.isfinite(flat).all(axis=1))
-    stages = of_weights(layers, sizes, flat[finite])
-    open_gates, decided = _gates(stages, sample_rows(_uniform(task, 0)))
-    rounded = _rounded(stages)
-    at = points(*_bounds(_uniform(task, 0)))
+    rows, at = sample_rows(_uniform(task, 0)), points(*_bounds(_uniform(task, 0)))
     targets = [_task_targets(_uniform(task, seed), at) for seed in np.asarray(seeds)[finite].tolist()]
+    if (layer := layer_of(layers, sizes)) is not None:
+        found[finite] = recovered_layers(layer, flat[finite], rows, at, targets)
+        return found
+    stages = of_weights(layers, sizes, flat[finite])
+    open_gates, decided = _gates(stages, rows)
+    rounded = _rounded(stages)
     for run in np.flatnonzero(decided & _close(rounded, open_gates, at, targets)).tolist():
         network = [_one(stage, run) for stage in rounded]
         gates = [None if gate is None else gate[run] for gate in open_gates]

@@ -36,6 +36,9 @@ class Asked(Protocol):
     @property
     def criterion(self) -> str: ...
 
+    @property
+    def by_weights(self) -> bool: ...
+
     def places(self) -> Iterator[tuple[Spec, Place]]: ...
 
 
@@ -62,6 +65,7 @@ class Judged:
         note: note on the origin of the threshold.
         rises: of each solved run on sequences of digits, by how much its cell is given more from a digit to the next.
         intended: whether both weights of that cell round to 1.
+        weights: effective weights of each run after its last update, where the experiment's numbers are made of them.
     """
 
     engine: str = ""
@@ -81,6 +85,7 @@ class Judged:
     note: str = ""
     rises: Floats = field(default_factory=_none)
     intended: Floats = field(default_factory=_none)
+    weights: Floats = field(default_factory=_none)
 
     @property
     def gate(self) -> Floats:
@@ -163,9 +168,12 @@ def judged(store: Store | Snapshot, experiments: Iterable[Asked], criterion: str
         ValueError: an experiment has no thresholds of that name.
     """
     asked: dict[CellKey, Spec] = {}
+    weighed: set[CellKey] = set()
     for experiment in experiments:
         name = criterion_of(experiment, criterion)
-        asked |= {(spec.id, experiment.seeds, at, name): spec for spec, at in experiment.places()}
+        places = {(spec.id, experiment.seeds, at, name): spec for spec, at in experiment.places()}
+        asked |= places
+        weighed |= places.keys() if experiment.by_weights else set()
     stored = store.snapshot(MEASURED)
     single = {key for key, spec in asked.items() if not spec.task.references()}
     runs = with_verdicts(stored, stored.load(specs={key[0] for key in single}, columns=MEASURED))
@@ -178,7 +186,14 @@ def judged(store: Store | Snapshot, experiments: Iterable[Asked], criterion: str
         for spec_id, rows in counted.reset_index().groupby("spec_id").indices.items():
             cells[str(spec_id), seeds, name] = _cell(counted["engine"].iloc[rows[0]], *values[rows].T)
     found = {key: cells[one] for key in single if (one := (key[0], key[1], key[3])) in cells}
+    found |= {key: replace(found[key], weights=_weights(stored, *key[:2])) for key in weighed & found.keys()}
     return Cells(criterion, found | _sequences(stored, {key: spec for key, spec in asked.items() if key not in single}))
+
+
+def _weights(store: Snapshot, spec_id: str, seeds: int) -> Floats:
+    """Return the weights of the runs that count and keep them, `[runs, weights]`."""
+    rows = of_one_engine(store.load(specs=[spec_id], columns=["end_weights"]), seeds)["end_weights"].dropna()
+    return np.stack([np.asarray(row, np.float64) for row in rows]) if len(rows) else _none()
 
 
 def _sequences(store: Snapshot, asked: Mapping[CellKey, Spec]) -> dict[CellKey, Judged]:

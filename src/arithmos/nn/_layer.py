@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from .._typing import Float
 from ._init import Init
+from ._reading import Reading
 
 T = TypeVar("T")
 
@@ -116,6 +117,10 @@ class UnitLayer(nn.Module):
             if isinstance(child, UnitLayer):
                 total = total + child.sparsity()
         return total
+
+    def reading(self, x: Float[Tensor, "*batch i"]) -> Reading:
+        """Return what it computes once its weights are rounded, on inputs like `x`; units with `parts` need none."""
+        raise NotImplementedError
 
     def extra_repr(self) -> str:
         options = [

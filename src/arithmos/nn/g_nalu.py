@@ -18,6 +18,7 @@ from .._typing import Float
 from ._gate import gate
 from ._init import GlorotUniform, NACRange
 from ._layer import UnitLayer, matrix
+from ._reading import Reading, unless
 from ._unit import Unit
 from .nac_add import nac_weight
 from .nalu import nalu
@@ -80,6 +81,12 @@ class GNALU(UnitLayer):
     def gate_value(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         """Return the openness of the gate: 1 for the sum, 0 for the product."""
         return gate(x, SLOPE * self.G)
+
+    def reading(self, x: Float[Tensor, "*batch i"]) -> Reading:
+        """Return the side of each gate, which must be the same for all rows."""
+        is_open = (self.gate_value(x) > 0.5).reshape(-1, self.out_features)
+        weight = unless(is_open.any(0) & ~is_open.all(0), self.weights()["add"])
+        return Reading(weight, ~is_open.any(0), grid=2, signed=False)
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return g_nalu(x, self.W_hat, self.M_hat, self.G)

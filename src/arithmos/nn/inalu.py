@@ -17,6 +17,7 @@ from .._typing import Float
 from ._aggregate import at_least_single, check_input, full_precision
 from ._init import Normal
 from ._layer import UnitLayer, choose, matrix
+from ._reading import Reading
 from ._unit import Unit
 from .nac_add import nac_weight
 
@@ -136,6 +137,12 @@ class INALU(UnitLayer):
     def gate_value(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         """Return the openness of the gate, the same for every row: 1 for the sum, 0 for the product."""
         return torch.sigmoid(self.gate).expand(*x.shape[:-1], -1)
+
+    def reading(self, x: Float[Tensor, "*batch i"]) -> Reading:
+        """Return the side that each gate is closer to."""
+        product, weights = self.gate < 0, self.weights()
+        chosen = torch.where(product.unsqueeze(-1), weights.get("mul", weights["add"]), weights["add"])
+        return Reading(chosen, product, grid=2)
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return inalu(x, (self.W_add, self.M_add), self.gate, self._mul())

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from .._typing import Float
 from ._aggregate import at_least_single, check_input, full_precision
 from ._layer import UnitLayer, matrix
+from ._reading import Reading, unless
 from ._unit import Unit
 
 
@@ -99,6 +100,10 @@ class MCFC(UnitLayer):
         """Return the negative mean square of each parameter, which drives sigmoid and softmax to 0 and 1."""
         return -(self.junction.square().mean() + self.out.square().mean() + self.bias.square().mean())
 
+    def reading(self, x: Float[Tensor, "*batch i"]) -> Reading:
+        """Return the shares times the factors of the outputs."""
+        return Reading.sums(self.weights()["weight"])
+
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return mcfc(x, self.junction, self.out, self.bias)
 
@@ -137,6 +142,10 @@ class MulMCFC(MCFC):
         super().reset_parameters(generator)
         if "shift" in self._parameters:  # not yet when the parameters of the base are drawn
             nn.init.zeros_(self.shift)
+
+    def reading(self, x: Float[Tensor, "*batch i"]) -> Reading:
+        """Return the exponents of the outputs whose shift is rounded to 0."""
+        return Reading.products(unless(self.shift.round() != 0, self.weights()["weight"]), grid=2)
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return mul_mcfc(x, self.junction, self.out, self.bias, self.shift)

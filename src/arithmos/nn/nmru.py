@@ -19,6 +19,7 @@ from ._aggregate import at_least_single, check_input, full_precision
 from ._init import Uniform
 from ._layer import UnitLayer, matrix, sparsity
 from ._product import product
+from ._reading import Reading, unless
 from ._unit import Unit
 
 EPSILON = 2.0**-23
@@ -124,6 +125,13 @@ class NMRU(UnitLayer):
         """Return `functional.sparsity` of W, as an NMU does, plus a tenth of that of the factors."""
         total = sparsity(self.weight, signed=False)
         return total if self.gate is None else total + 0.1 * sparsity(self.gate.unsqueeze(0), signed=False)
+
+    def reading(self, x: Float[Tensor, "*batch i"]) -> Reading:
+        """Return the rounded weights of the inputs less those of their reciprocals; a used factor must be 1."""
+        weight = self.weight.round()
+        mul, div = torch.split(weight, self.in_features, -1)
+        closed = torch.zeros(()) if self.gate is None else (self.gate < 0.5) & (weight != 0)
+        return Reading.products(unless(closed.expand_as(weight), mul - div))
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return nmru(x, self.weight, self.gate, training=self.training, signed=self.signed)

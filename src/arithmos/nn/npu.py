@@ -17,6 +17,7 @@ from ._aggregate import at_least_single, check_input, full_precision
 from ._clamp import clamp
 from ._init import GlorotUniform
 from ._layer import UnitLayer, matrix
+from ._reading import Reading, unless
 from ._unit import Unit
 from .real_npu import EPSILON, gated_logs, input_gate
 
@@ -111,6 +112,11 @@ class NPU(UnitLayer):
         """Return both parts of the exponents, times their gates."""
         gate = 1.0 if self.gate is None else clamp(self.gate, 0.0, 1.0)
         return {"real": self.real * gate, "imaginary": self.imaginary * gate}
+
+    def reading(self, x: Float[Tensor, "*batch i"]) -> Reading:
+        """Return the real parts of the exponents, where the imaginary ones are rounded to 0."""
+        weights = self.weights()
+        return Reading.products(unless(weights["imaginary"].round() != 0, weights["real"]), grid=2)
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return npu(x, self.real, self.imaginary, self.gate, epsilon=self.epsilon, straight=self.straight)

@@ -18,6 +18,7 @@ from .._typing import Float
 from ._aggregate import at_least_single, check_input, full_precision
 from ._init import GlorotUniform
 from ._layer import UnitLayer, matrix, sparsity
+from ._reading import Reading
 from ._unit import Unit
 
 INIT = GlorotUniform(cap=0.5)
@@ -101,6 +102,10 @@ class NRU(UnitLayer):
     def sparsity(self) -> Float[Tensor, ""]:
         """Return `functional.sparsity` of W, as a NAU does."""
         return sparsity(self.weight, signed=True)
+
+    def reading(self, x: Float[Tensor, "*batch i"]) -> Reading:
+        """Return the exponents."""
+        return Reading.products(self.weight)
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return nru(x, self.weight, training=self.training, separate=self.separate)

@@ -19,6 +19,7 @@ from ._aggregate import at_least_single, check_input, full_precision
 from ._clamp import clamp
 from ._init import GlorotUniform
 from ._layer import UnitLayer, choose, matrix, sparsity
+from ._reading import Reading
 from ._unit import Unit
 
 EPSILON = 2.0**-23
@@ -167,6 +168,10 @@ class RealNPU(UnitLayer):
     def sparsity(self) -> Float[Tensor, ""]:
         """Return `sparsity_of_power`, with the terms of `sparse`."""
         return sparsity_of_power(self.weight, self.gate, self.sparse)
+
+    def reading(self, x: Float[Tensor, "*batch i"]) -> Reading:
+        """Return the exponents times their gates."""
+        return Reading.products(self.weights()["weight"], grid=2)
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return real_npu(x, self.weight, self.gate, epsilon=self.epsilon, straight=self.straight)

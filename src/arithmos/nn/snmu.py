@@ -14,6 +14,7 @@ from torch import Tensor
 from .._typing import Float
 from ._aggregate import check_input
 from ._noise import noise
+from ._reading import Reading
 from ._unit import Unit
 from .nmu import Selecting, nmu
 
@@ -68,6 +69,10 @@ class SNMU(Selecting):
         if not 0 < low < high:
             raise ValueError(f"low and high must be 0 < low < high, got low={low}, high={high}")
         self.low, self.high, self.batch = low, high, batch
+
+    def reading(self, x: Float[Tensor, "*batch i"]) -> Reading:
+        """Return the weights, which are exponents once they are 0 or 1."""
+        return Reading.products(self.weights()["weight"])
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         if not self.training:

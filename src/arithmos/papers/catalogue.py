@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from .. import _checks
 from ..spec import Spec
-from . import arithmos2026, madsen2020, mistry2022, mistry2022division, mistry2022snmu, ranking, schloer2020
+from . import arithmos2026, heim2020, madsen2020, mistry2022, mistry2022division, mistry2022snmu, ranking, schloer2020
 from .evidence import Claim
 from .experiment import Experiment
 from .paper import Criterion, Paper, load_paper
@@ -110,6 +110,7 @@ def _installed() -> Iterator[Paper]:
 PAPERS = Papers(
     madsen2020.paper,
     schloer2020.paper,
+    heim2020.paper,
     mistry2022.paper,
     mistry2022division.paper,
     mistry2022snmu.paper,

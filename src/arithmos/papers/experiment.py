@@ -35,6 +35,7 @@ class Experiment:
         published: its published values, if any.
         paper: key of its paper, which sets it; empty for a user's experiment.
         criterion: name of the thresholds that decide by default; empty for the first of its paper, or of its tasks.
+        by_weights: whether its numbers are computed from the weights of its networks, which cells then have.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Experiment:
     published: Published | None = None
     paper: str = ""
     criterion: str = ""
+    by_weights: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seeds", _checks.whole("seeds", self.seeds, 1, MOST_SEEDS))

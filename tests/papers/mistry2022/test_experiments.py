@@ -119,3 +119,8 @@ def test_ablations_vary_what_they_name():
     assert penalties["RealNPU0.1"] == [(0.1, 10.0)]
     rates = [dict.fromkeys(s.optimizer.lr for s in EXPERIMENTS[f"{u}-rates"].specs) for u in ("nru", "nmru")]
     assert [*map(list, rates)] == [[1e-3, 1e-2, 1e-1, 1.0], [1e-3, 1e-2, 1e-1]]
+
+
+def test_redundant_runs_of_the_inalu_are_as_short_as_those_with_two_inputs():
+    assert {spec.iterations for spec in EXPERIMENTS["mistry2022/redundant-inalu"].specs} == {50_000}
+    assert {spec.iterations for spec in EXPERIMENTS["mistry2022/redundant-addition-10"].specs} == {100_000}

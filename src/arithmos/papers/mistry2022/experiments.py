@@ -1,5 +1,6 @@
 """Single modules of Mistry et al. (2022): four operations in nine ranges, and more inputs than operands."""
 
+import dataclasses
 from pathlib import Path
 
 from ...tasks.arithmetic import Operation
@@ -44,7 +45,10 @@ CONTENTS = (
         name="redundant-inalu",
         item="Figure 18",
         title="One layer of iNALU, addition of 2 of 10 inputs",
-        specs=single_module.specs("INALU", "add", 10),
+        specs=tuple(
+            dataclasses.replace(spec, iterations=single_module.SHORT.iterations)
+            for spec in single_module.specs("INALU", "add", 10)
+        ),
         seeds=single_module.SEEDS,
         axis="interpolation",
     ),

@@ -19,7 +19,7 @@ from ...judging.cells import MEASURED as JUDGED
 from ...judging.cells import Cells, judged
 from ...judging.readings import SIDES, reads
 from ...judging.runs import criterion_of
-from ...papers import PAPERS, Experiment, Finding, Paper, Surface
+from ...papers import EXPERIMENTS, PAPERS, Experiment, Finding, Paper, Surface
 from ...papers.claims import claims_of
 from ...papers.verdicts import WORDS, matrix, verdicts_of
 from ...store import Snapshot, Store
@@ -140,7 +140,7 @@ def page(store: Store, paper: Paper, *, criterion: str | None = None) -> str:
 def _page(store: Store, snapshot: Snapshot, paper: Paper, criterion: str | None) -> str:
     with start_python(*_BUNDLE) as bundle:  # takes seconds, meanwhile the page is made
         try:
-            contents = _contents(snapshot, paper, criterion) | {"store": store.summary()}
+            contents = _contents(snapshot, paper, criterion) | {"damaged": store.damaged}
             script = bundle.communicate()[0].decode()
         except BaseException:
             bundle.kill()  # it would fail on a closed pipe
@@ -158,17 +158,18 @@ def _contents(snapshot: Snapshot, paper: Paper, criterion: str | None) -> dict[s
     chosen = criterion or next(iter(paper.criteria), None)
     summaries = {experiment.name: summary_of(cells, experiment) for experiment in paper.experiments}
     verdicts = verdicts_of(cells, paper.experiments)
-    claims, foreign = claims_of(cells, paper.claims), others(snapshot, chosen)
+    claims, foreign, specs = claims_of(cells, paper.claims), others(snapshot, chosen), _concerned(snapshot, paper)
     judges = judges_of(cells, paper.experiments)
     with debug_mode(False):  # otherwise Altair checks every value against a schema
         sections = [_section(experiment, summaries, verdicts, cells, snapshot) for experiment in paper.experiments]
         sections += [_surface(surface) for surface in paper.surfaces]
-        runs = _portraits(snapshot, chosen, sections, foreign)
+        runs = _portraits(snapshot, chosen, specs, sections, foreign)
     whole = pd.concat([frame.assign(experiment=name) for name, frame in summaries.items()])
     tables = {"verdicts": verdicts, "summaries": whole, "claims": claims, "judges": judges}
     tables |= {"specs": catalogue(paper), "other-runs": foreign}
     return {
         "paper": paper,
+        "stored": {"runs": len(snapshot.load(specs=specs, columns=[])), "specs": len(specs)},
         "counted": _counted(summaries.values()),
         "words": words_of(verdicts),
         "told": _told(verdicts),
@@ -184,9 +185,16 @@ def _contents(snapshot: Snapshot, paper: Paper, criterion: str | None) -> dict[s
         "runs": runs,
         "each": EACH,
         "others": _records(foreign),
-        "made": _records(made(snapshot)),
+        "made": _records(made(snapshot, specs)),
         "downloads": {name: _columns(table) for name, table in tables.items() if len(table)},
     }
+
+
+def _concerned(snapshot: Snapshot, paper: Paper) -> list[str]:
+    """Return the stored specs that a page is about: those of the paper, and those of no experiment."""
+    own = {spec.id for experiment in paper.experiments for spec in experiment.specs}
+    elsewhere = {spec.id for experiment in EXPERIMENTS.values() for spec in experiment.specs} - own
+    return [spec_id for spec_id in snapshot.specs if spec_id not in elsewhere]
 
 
 def _environment() -> jinja2.Environment:
@@ -242,10 +250,10 @@ def _vega_lite(chart: Any) -> dict[str, Any]:
 
 
 def _portraits(
-    store: Snapshot, criterion: str | None, sections: Sequence[Section], foreign: pd.DataFrame
+    store: Snapshot, criterion: str | None, concerned: list[str], sections: Sequence[Section], foreign: pd.DataFrame
 ) -> dict[str, Any]:
     """Return the data of single runs: their cells, the runs, and charts whose data are filled in by the page."""
-    specs = samples(store, criterion)
+    specs = samples(store, criterion, concerned)
     places = [
         {
             "name": section.item.name,

@@ -1,5 +1,7 @@
 """Provenance of runs: engines, versions and kinds of machine; and runs outside the catalogue."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from ...judging.references import judge_runs
@@ -13,9 +15,14 @@ COLUMNS = [*_MAKERS, "elapsed_s", "written"]
 """Store columns that `made` needs."""
 
 
-def made(store: Store | Snapshot) -> pd.DataFrame:
-    """Return one row per engine, version and kind of machine: `runs`, `seeds`, `hours`, `first` and `last` day."""
-    runs = store.load(columns=COLUMNS).fillna({"gpu": ""})
+def made(store: Store | Snapshot, specs: Iterable[str] | None = None) -> pd.DataFrame:
+    """Return one row per engine, version and kind of machine: `runs`, `seeds`, `hours`, `first` and `last` day.
+
+    Args:
+        store: the store of the runs.
+        specs: ids of the specs; all by default.
+    """
+    runs = store.load(specs=specs, columns=COLUMNS).fillna({"gpu": ""})
     groups = runs.groupby(_MAKERS, dropna=False, as_index=False)
     frame = groups.agg(
         runs=("seed", "size"),

@@ -1,5 +1,6 @@
 """Sample runs of every spec, with learning curves and weights, small enough to embed in a page."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ _HEAVY = ("best_weights", "curve_step", *(f"curve_{name}" for name in _CURVES))
 MEASURED = ("best_step", "best_test", "best_sparsity", "best_gate", "ended_early")
 
 
-def samples(store: Store | Snapshot, criterion: str | None = None) -> dict[str, dict[str, Any]]:
+def samples(
+    store: Store | Snapshot, criterion: str | None = None, specs: Iterable[str] | None = None
+) -> dict[str, dict[str, Any]]:
     """Return a few runs of every spec of a store, by spec id, ready for JSON.
 
     A spec has `spec`, its JSON; `threshold`; `arrays`, the name, outputs and inputs of each weight matrix; and `runs`.
@@ -30,9 +33,10 @@ def samples(store: Store | Snapshot, criterion: str | None = None) -> dict[str, 
     Args:
         store: the store of the runs.
         criterion: name of the thresholds that decide which runs are solved; by default the first of each run.
+        specs: ids of the specs; all by default.
     """
     store = store.snapshot(["thresholds", "solved_at", *MEASURED])
-    runs = of_one_engine(store.load(columns=["thresholds", "solved_at", *MEASURED]))
+    runs = of_one_engine(store.load(specs=specs, columns=["thresholds", "solved_at", *MEASURED]))
     runs = judge_runs(store, runs, criterion).sort_values(["spec_id", "seed"])
     chosen = runs.groupby(["spec_id", "solved"], sort=False).head(EACH)
     names = chosen[[*KEY]].itertuples(index=False, name=None)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..._choices import RULES, Format, Rule
+from ...judging.exact import with_verdicts
 from ...judging.runs import of_one_engine, solved
 from ...papers import Experiment
 from ...store import Store
@@ -17,7 +18,7 @@ from .rates import rates
 
 KEYS = ["operation", "inputs", "model", "label", "at"]
 COLUMNS = [*KEYS, "engine", "runs", *RULES]
-MEASURED = ["thresholds", "best_test", "end_test"]
+MEASURED = ["thresholds", "best_test", "end_test", "exact"]
 SHIPPED = "ranking.csv"
 NOTES: dict[Rule, str] = {
     "epsilon": "Solved: the test error of the best record is below that of a module with an error of 10⁻⁵ in every "
@@ -25,6 +26,7 @@ NOTES: dict[Rule, str] = {
     "absolute": "Solved: the test error of the best record is below 10⁻⁵.",
     "last": "Solved: the test error of the last record is below that of a module with an error of 10⁻⁵ in every "
     "weight.",
+    "exact": "Solved: with its weights rounded, the layer of the best record is the formula.",
 }
 
 
@@ -39,16 +41,21 @@ def ranking(store: Store, experiments: Iterable[Experiment]) -> pd.DataFrame:
     rows = []
     for experiment in experiments:
         found = stored.load(specs=[spec.id for spec in experiment.specs], columns=MEASURED)
-        runs = of_one_engine(found, experiment.seeds)
+        runs = with_verdicts(stored, of_one_engine(found, experiment.seeds))
         for spec, at in experiment.places():
             own = runs[runs["spec_id"] == spec.id]
             if own.empty:
                 continue
             limits = {name: own[f"threshold_{name}"].to_numpy(np.float64) for name in spec.task.criteria}
             best, end = (own[name].to_numpy(np.float64) for name in ("best_test", "end_test"))
-            counts = [solved(best, limits["epsilon"]), solved(best, limits["absolute"]), solved(end, limits["epsilon"])]
+            exact = own["exact"].to_numpy(np.float64, na_value=np.nan) == 1
+            by_error = [
+                solved(best, limits["epsilon"]),
+                solved(best, limits["absolute"]),
+                solved(end, limits["epsilon"]),
+            ]
             names = [spec.task.operation, spec.task.input_size, spec.model.name, spec.model.label, at]
-            rows.append([*names, own["engine"].iloc[0], len(own), *(int(one.sum()) for one in counts)])
+            rows.append([*names, own["engine"].iloc[0], len(own), *(int(one.sum()) for one in (*by_error, exact))])
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -1,0 +1,22 @@
+"""Heim, Pevný & Šmídl, "Neural Power Units", NeurIPS 2020."""
+
+from pathlib import Path
+
+from ..finding import read_findings
+from ..paper import Paper
+from .estimators import COMPARISONS
+from .experiments import CONTENTS
+
+paper = Paper(
+    key="heim2020",
+    title="Neural Power Units",
+    reference="Heim, Pevný & Šmídl, NeurIPS 2020",
+    experiments=CONTENTS,
+    comparisons=COMPARISONS,
+    findings=read_findings(Path(__file__).with_name("findings.toml")),
+    introduction="The simple task: two layers are to find a + b, a·b, a/b and √a at once. The published numbers are "
+    "mean errors on a grid twice as wide as the training range, with negative inputs. There is no threshold, so no run "
+    "is solved. Two of six networks are not built: the iNALU with a gate that depends on the input, and a dense "
+    "network. Nor are the large task, with 100 inputs and 100 hidden units, and the fractional SIR model, a "
+    "differential equation.",
+)

@@ -1,0 +1,88 @@
+"""The simple task of Heim et al. (2020): four functions of two numbers, by two layers."""
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import philox
+from ...spec import Adam, Layer, Model, RMSprop, Spec
+from ...spec.optimizers import Optimizer
+from ...tasks import Rows
+from ...tasks.distributions import sample
+from ..experiment import Experiment
+from ..published import Published
+
+Floats = NDArray[np.float64]
+
+FUNCTIONS = ("add", "mul", "div", "root")
+"""Outputs of the networks: a + b, a·b, a/b and √a."""
+TRAINING = "U[0.1,2.1]"
+ROWS = 2**16
+"""Rows, a fifth of which are for validation; the released program draws new ones at every iteration."""
+HIDDEN = 6
+SEEDS = 20
+RATE = 5e-3
+
+FREE = Layer("NAU", (("clip", False), ("init", "paper"), ("project", False)))
+"""Their NAU: a plain matrix."""
+CLIPPED = Layer("NMU", (("init", "unit"), ("project", False)))
+"""Their NMU: weights are clipped in the forward pass only."""
+NETWORKS: dict[Model, Optimizer] = {
+    Model("NPU", (Layer("NPU"), FREE), label="NPU"): Adam(lr=RATE),
+    Model("RealNPU", (Layer("RealNPU"), FREE), label="RealNPU"): Adam(lr=RATE),
+    Model("NMU", (CLIPPED, FREE), label="NMU"): Adam(lr=RATE),
+    Model("NALU", (Layer("NALU"), Layer("NALU")), label="NALU"): RMSprop(lr=RATE, alpha=0.9, eps=1e-8),
+}
+"""Networks of two layers, with their optimizers."""
+
+
+def targets(x: Floats) -> Floats:
+    """Return the four functions of rows of two numbers; the root of a negative number is NaN."""
+    a, b = x.T
+    with np.errstate(invalid="ignore"):
+        return np.stack([a + b, a * b, a / b, np.sqrt(a)], axis=-1)
+
+
+def grid(ticks: Floats) -> Floats:
+    """Return all pairs of some numbers, one per row."""
+    return np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+WIDE = grid(np.arange(-4.1, 4.0, 0.2).round(1))
+"""Inputs on which sums, products and quotients are tested; none is 0."""
+POSITIVE = grid(np.arange(0.1, 4.05, 0.1).round(1))
+"""Inputs on which roots are tested."""
+
+
+@lru_cache(maxsize=1)
+def task() -> Rows:
+    """Return the task, tested on the positive grid."""
+    x = sample(TRAINING, philox.words((0, philox.SHARED), philox.TRAIN, 0, ROWS, 2)).astype(np.float64)
+    return Rows(x, targets(x), test=(POSITIVE, targets(POSITIVE)))
+
+
+CONTENTS = (
+    Experiment(
+        name="simple",
+        item="Table 1",
+        title="Four functions of two numbers at once",
+        specs=tuple(
+            Spec(
+                task=task(),
+                model=model,
+                hidden_size=HIDDEN,
+                iterations=20_000,
+                batch_size=100,
+                evaluate_every=1000,
+                optimizer=optimizer,
+            )
+            for model, optimizer in NETWORKS.items()
+        ),
+        seeds=SEEDS,
+        axis="hidden_size",
+        published=Published(Path(__file__).with_name("published") / "simple.csv"),
+        by_weights=True,
+    ),
+)

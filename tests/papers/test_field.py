@@ -1,0 +1,74 @@
+"""Papers since 2020 on the runs of `results/`: the numbers that are known of the published runs, and what texts say."""
+
+from pathlib import Path
+
+import pytest
+
+from arithmos.judging.cells import judged
+from arithmos.papers import EXPERIMENTS, PAPERS
+from arithmos.papers.claims import claims_of
+from arithmos.papers.verdicts import verdicts
+
+ROOT = Path(__file__).parents[2]
+FIELD = ("schloer2020", "mistry2022", "mistry2022division", "mistry2022snmu", "ranking")
+NOT_RUN = {"mistry2022snmu/two-layers", "mistry2022snmu/noise"}
+"""Experiments with 100 inputs and millions of iterations, which need a GPU."""
+
+
+def by_range(results, experiment, model):
+    """Cells of a model by range."""
+    chosen = EXPERIMENTS[experiment]
+    return {at: cell for spec, at, cell in judged(results, [chosen]).of(chosen) if spec.model.name == model}
+
+
+def test_the_nmu_multiplies_as_published(results):
+    cells = by_range(results, "mistry2022/multiplication", "NMU")
+    assert {cell.n for cell in cells.values()} == {25}
+    assert [cell.k for cell in cells.values()] == [25, 20, 17, 25, 25, 25, 25, 25, 25]
+    means = [cell.solved_at.mean() for cell in cells.values()]
+    assert means == pytest.approx([2400, 2000, 2000, 21_000, 2320, 5480, 2800, 3000, 2560], abs=0.5)
+
+
+def test_the_nau_adds_as_published(results):
+    cells = by_range(results, "mistry2022/addition", "NAU")
+    assert [cell.k for cell in cells.values()] == [25] * 9
+    means = {at: cell.solved_at.mean() for at, cell in cells.items()}
+    assert means.pop("U[-2,2]") == pytest.approx(4200, abs=1000 / 25)  # one of 25 runs a record later
+    assert set(means.values()) == {5040.0}
+
+
+def test_division_among_ten_inputs_is_solved_as_often_as_published(results):
+    paper = PAPERS["mistry2022division"]
+    counts = {
+        model: sum(cell.k for cell in by_range(results, "mistry2022division/ten-inputs", model).values())
+        for model in ("RealNPU", "RealNPUModified", "NMRU")
+    }
+    assert counts == {"RealNPU": 163, "RealNPUModified": 192, "NMRU": 203}
+    assert set(claims_of(judged(results, paper.experiments), paper.claims)["verdict"]) == {"holds"}
+
+
+def test_every_published_number_has_a_verdict(results):
+    for key in FIELD:
+        found = verdicts(results, PAPERS[key].experiments)
+        assert not {"not run", "too few runs"} & set(found["verdict"]), key
+    assert (verdicts(results, PAPERS["mistry2022"].experiments)["verdict"] != "differs").all()
+
+
+def test_every_experiment_is_run_in_full(results):
+    for key in FIELD:
+        for experiment in PAPERS[key].experiments:
+            runs = [cell.n for _, _, cell in judged(results, [experiment]).of(experiment)]
+            if experiment.qualified_name in NOT_RUN or experiment.name.endswith("-10"):
+                continue
+            assert set(runs) == {experiment.seeds}, experiment.qualified_name
+
+
+def test_differences_from_the_inalu_paper_are_explained(results):
+    found = verdicts(results, PAPERS["schloer2020"].experiments)
+    differing = found[found["verdict"] == "differs"]
+    assert len(differing) == 7
+    assert (differing["finding"] != "").all()
+
+
+def test_results_stay_small():
+    assert sum(file.stat().st_size for file in (ROOT / "results").rglob("*.parquet")) < 60e6
