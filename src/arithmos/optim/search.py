@@ -21,7 +21,7 @@ from .._typing import Float
 from .damped import Iterate, iterate
 from .forms import Exponents
 from .products import ProductsOfSums, errors, rounded
-from .starts import reachable, solvable, start
+from .starts import paired, reachable, solvable, start
 
 LIMIT, POLISH_LIMIT = 300, 30
 """Iterations per attempt from a random start, and from the solution of a linear equation."""
@@ -293,7 +293,7 @@ class FormulaSearch:
                 run.noise = noise
                 self.point[number, : whole[place].numel()] = whole[place].flatten()
             elif settled:
-                if self.attempts[run.attempt].kind == "solve":
+                if self.attempts[run.attempt].kind == "solve" and not paired(problem.exponents):  # not whole already
                     self.solved[number, run.form] = loss
                 run.attempt, run.here = run.attempt + 1, -1
                 run.over = run.attempt == len(self.attempts)
