@@ -174,6 +174,19 @@ def test_noise_does_not_hide_the_formula(operation):
     assert formula.noise == pytest.approx(noise.item(), rel=0.2)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_in_which_single_weights_cannot_be_rounded(seed):
+    """Weights have large standard errors here, but other whole ones fit far worse."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.rand(1, 500, 40, dtype=D, generator=generator) + 1
+    t = x[..., :20].sum(2) * x[..., 10:30].sum(2)
+    t = t + 0.012 * t.std() * torch.randn(1, 500, dtype=D, generator=generator)
+    [formula], _ = found(x, t, whole_powers(2), held=100, rounds=1)
+    starts = sorted(row.nonzero().min().item() for row in formula.weights)
+    assert starts == [0, 10]
+    assert formula.weights.sum(1).tolist() == [20, 20]
+
+
 def test_says_nothing_where_there_is_no_formula():
     x = torch.rand(1, 200, 4, dtype=D, generator=torch.Generator().manual_seed(0))
     [formula], search = found(x, x.square().sum(2).cos(), whole_powers(2), rounds=2)
