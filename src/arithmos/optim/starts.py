@@ -15,7 +15,7 @@ from torch import Tensor
 from .._typing import Float
 
 TURNS = 8
-"""Starts of the alternating minimization for a product of two sums."""
+"""Number of starts of the alternating minimization for a product of two sums."""
 
 
 def solvable(exponents: tuple[float, ...], t: Float[Tensor, " r"]) -> bool:
