@@ -13,6 +13,7 @@ A random word depends on where it is used and on nothing else, so every engine, 
 | `ORDER` | the order of training sequences, or of the images they are cut from (column 0) | `(seed, RUN)` | epoch |
 | `NOISE` | seeds of torch's generator for users' units: to train (column 0), to judge (1) | `(seed, RUN)` | iteration |
 | `UNIT` + k | noise of units, call k of `arithmos.nn.noise` in the iteration | `(seed, RUN)` | iteration |
+| `TARGETS` | noise of training targets, `row` its observation, columns 0 and 1 | `(seed, RUN)` | iteration |
 | `RESTART` | seed of the weights of a run that starts again (column 0) | `(seed, RUN)` | number of the restart |
 
 A word becomes a uniform number by its upper 23 bits, u = (word >> 9) / 2^23, which float32 holds exactly, and chooses
@@ -29,7 +30,7 @@ Words = NDArray[np.uint32]
 ROUNDS = 7
 """Smallest number of rounds that passes BigCrush."""
 
-TRAIN, VALIDATION, TEST, ROWS, SPLIT, ORDER, NOISE, RESTART = range(8)
+TRAIN, VALIDATION, TEST, ROWS, SPLIT, ORDER, NOISE, RESTART, TARGETS = range(9)
 UNIT = 64
 """First of the streams for the noise of units."""
 

@@ -4,10 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
 from tests.engines.test_updates import brisk, resumed  # noqa: F401
 
 from arithmos.engines import ENGINES
 from arithmos.engines.contract import Job
+from arithmos.engines.second_order import normal
 from arithmos.engines.torch import TorchEngine
 from arithmos.judging.exact import judged_runs
 from arithmos.spec import LM, MODELS, Layer, Model, Spec
@@ -15,6 +17,7 @@ from arithmos.store import Store
 from arithmos.tasks import Arithmetic
 
 POWERS = Model("NAU>RealNPU", (Layer("NAU"), Layer("RealNPU")))
+D = torch.float64
 TASK = Arithmetic(operation="mul", input_size=20)
 
 
@@ -60,6 +63,23 @@ def test_products_are_found_on_every_range(interpolation):
 def test_few_rows_in_float32_are_enough():
     for run in judged(spec_of(batch_size=60, optimizer=LM(fresh=False, single=True))):
         assert run.exact
+
+
+def test_the_formula_is_found_in_noise():
+    for run in judged(spec_of(batch_size=400, optimizer=LM(fresh=False, noise=0.01))):
+        assert run.exact
+
+
+def test_noise_is_normal_and_differs_by_seed_and_step():
+    seeds = torch.tensor([0, 1])
+    one, other = normal(seeds, 0, 40_000), normal(seeds, 1, 40_000)
+    assert torch.equal(one, normal(seeds, 0, 40_000))
+    for values in (one, other):
+        torch.testing.assert_close(values.mean(1), torch.zeros(2, dtype=D), atol=0.02, rtol=0)
+        torch.testing.assert_close(values.std(1), torch.ones(2, dtype=D), atol=0.02, rtol=0)
+    tables = torch.stack([one[0], one[1], other[0], other[1]])
+    assert (torch.corrcoef(tables) - torch.eye(4, dtype=D)).abs().max() < 0.03
+    assert 0.94 < (one.abs() < 1.96).double().mean() < 0.96
 
 
 def test_what_the_network_cannot_be_is_not_found():

@@ -27,6 +27,7 @@ def second_order_spec(rng: random.Random, folder: Path) -> str:
         "factors": rng.randrange(1, 9),
         "fresh": rng.random() < 0.5,
         "single": rng.random() < 0.5,
+        "noise": rng.choice([0.0, 0.01, 1.0]),
     }
     wrong = []
     for _ in range(rng.choice([0, 0, 1, 1, 2])):

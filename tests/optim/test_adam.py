@@ -42,6 +42,59 @@ class TestTrain:
         assert result.error < 1e-6
         assert model.weight.detach() == pytest.approx(np.array([[1, 0, 1]]), abs=1e-3)
 
+    def test_layers_have_their_own_rates(self, generator):
+        torch.manual_seed(0)
+        model = nn.Sequential(NAU(2, 2), NMU(2, 1))
+        before = [layer.weight.detach().clone() for layer in model]
+        batch, weights = sums(32, generator), {}
+        arithmos.train(
+            model,
+            [batch],
+            1,
+            validation=batch,
+            learning_rate=1e-2,
+            layer_rates=(1, 0.1),
+            every=1,
+            callback=lambda step, error: weights.update({step: [layer.weight.detach().clone() for layer in model]}),
+        )
+        moved = [(now - then).abs() for now, then in zip(weights[1], before, strict=True)]
+        torch.testing.assert_close(moved[0], torch.full((2, 2), 1e-2), rtol=1e-3, atol=0)
+        torch.testing.assert_close(moved[1], torch.full((1, 2), 1e-3), rtol=1e-3, atol=0)
+
+    def test_a_scaled_loss_does_not_depend_on_the_units_of_the_targets(self):
+        weights = []
+        for unit in (1.0, 1024.0):
+            torch.manual_seed(0)
+            model, (x, t) = NAU(2, 1), sums(64, torch.Generator().manual_seed(1))
+            batch = x * unit, t * unit
+            options = {"validation": batch, "scale_loss": True, "schedule": lambda step: 0.1, "learning_rate": 0.01}
+            arithmos.train(model, [batch], 50, **options)
+            weights.append(model.weight.detach())
+        torch.testing.assert_close(*weights)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"layer_rates": (1,)}, "layer_rates must be one per layer of the model, 2 of them, got 1"),
+            ({"layer_rates": (1, 0)}, r"layer_rates must be above 0, got \(1, 0\)"),
+            ({"scale_loss": True}, "the validation targets must vary to scale the loss, got a variance of 0"),
+        ],
+    )
+    def test_wrong_options_are_refused(self, options, message):
+        batch = torch.ones(8, 2), torch.ones(8, 1)
+        with pytest.raises(ValueError, match=message):
+            arithmos.train(nn.Sequential(NAU(2, 2), NMU(2, 1)), [batch], 2, validation=batch, **options)
+
+    def test_rates_need_layers_with_all_parameters(self):
+        class Odd(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.own = NAU(2, 1), nn.Parameter(torch.ones(1))
+
+        batch = torch.ones(8, 2), torch.ones(8, 1)
+        with pytest.raises(ValueError, match="parameters outside of its layers"):
+            arithmos.train(Odd(), [batch], 2, validation=batch, layer_rates=(1,))
+
     def test_keeps_the_best_state_not_the_last(self):
         x = torch.ones(8, 2)
         towards, away = (x, torch.full((8, 1), 2.0)), (x, torch.full((8, 1), -2.0))

@@ -36,6 +36,7 @@ def test_each_added_setting_is_in_the_id():
         LM(),
         LM(single=True),
         LM(fresh=False),
+        LM(noise=0.01),
     ]
     ids = {dataclasses.replace(SPEC, optimizer=optimizer).id for optimizer in changes}
     penalized = dataclasses.replace(SPEC.model, penalties=(Penalty(kind="l1", strength=1e-9),))
@@ -50,6 +51,8 @@ def test_each_added_setting_is_in_the_id():
         (lambda: Adam(clip_value=-1), "clip_value must be from 0 to"),
         (lambda: Adam(scale_loss=1), "scale_loss must be True or False, got 1"),
         (lambda: Adam(reinitialize=0.5), "reinitialize must be a whole number"),
+        (lambda: LM(noise=-0.1), "noise must be from 0 to"),
+        (lambda: LM(noise="1"), "noise must be a finite number"),
         (lambda: RMSprop(alpha=1), "alpha must be at least 0 and below 1, got 1"),
         (lambda: Penalty(kind="l2", strength=1), "kind of a penalty must be one of l1, pull, got 'l2'"),
         (lambda: Penalty(kind="l1", strength=0), "strength must be above 0, got 0"),

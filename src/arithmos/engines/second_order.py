@@ -1,13 +1,16 @@
 """Second-order training of a stack of runs: the formula search of `arithmos.optim` behind the trainers' contract."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
+from .. import philox
 from ..optim.layouts import balanced, layout
 from ..optim.search import FormulaSearch
 from ..spec import LM, Spec
+from .batches import words
 from .contract import Floats, State
 from .networks import Networks
 
@@ -46,7 +49,8 @@ class SecondOrderTrainer:
     def __init__(self, spec: Spec, seeds: tuple[int, ...], networks: Networks) -> None:
         assert isinstance(spec.optimizer, LM), "other optimizers have no search"
         self.search, self.networks = formula_search(spec, seeds, networks.device), networks
-        self.fresh = spec.optimizer.fresh
+        self.fresh, self.noise = spec.optimizer.fresh, spec.optimizer.noise
+        self.seeds = torch.tensor(seeds, dtype=torch.int64, device=networks.device)
         self.dtype = torch.float32 if spec.optimizer.single else torch.float64
         self.network = spec.network(0).double()
         self.layout = layout(self.network)
@@ -67,7 +71,10 @@ class SecondOrderTrainer:
     def advance(self, step: int, x: Tensor, t: Tensor, validation: Floats) -> None:
         """Run one iteration of the runs that are not done, and give its weights to the networks."""
         moving = [number for number, run in enumerate(self.search.progress) if not run.ended]
-        self.search.step(x.double(), t.double().squeeze(2))
+        t = t.double().squeeze(2)
+        if self.noise:
+            t = t + self.noise * t.std(1, keepdim=True) * normal(self.seeds, self.batch(step), t.shape[1])
+        self.search.step(x.double(), t)
         assert self.layout is not None
         for number in moving:
             try:
@@ -91,3 +98,9 @@ class SecondOrderTrainer:
         """Resume suspended runs, given what `state` returned."""
         for run, state in enumerate(states):
             self.search.restore(run, state)
+
+
+def normal(seeds: Tensor, step: int, rows: int) -> Tensor:
+    """Return normal numbers `[s, rows]` for the targets of an iteration, by the method of Box and Muller (1958)."""
+    first, second = ((words(seeds, philox.TARGETS, step, rows, 2).double() + 0.5) * 2.0**-32).unbind(-1)
+    return (-2 * first.log()).sqrt() * (2 * math.pi * second).cos()

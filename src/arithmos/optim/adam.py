@@ -3,9 +3,10 @@
 import copy
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -42,6 +43,8 @@ class AdamOptions:
     every: int | None = None
     callback: Callable[[int, float], None] | None = None
     time_limit: float = math.inf
+    layer_rates: Sequence[float] = ()
+    scale_loss: bool = False
 
 
 def train_by_adam(
@@ -57,7 +60,8 @@ def train_by_adam(
     every = max(1, steps // 200) if options.every is None else options.every
     schedule = options.schedule or SparsitySchedule(strength=10, start=steps / 2, end=3 * steps / 4)
 
-    optimizer = torch.optim.Adam(model.parameters(), lr=options.learning_rate)
+    optimizer = torch.optim.Adam(_groups(model, options), lr=options.learning_rate)
+    scale = _variance(validation[1]) if options.scale_loss else 1.0
     constrain(optimizer, model)
     stream = _stream(batches)
     history: list[tuple[int, float]] = []
@@ -80,7 +84,7 @@ def train_by_adam(
         if over:
             break
         if step < steps:
-            loss = _error(model, *next(stream)) + schedule(step) * sparsity_loss(model)
+            loss = _error(model, *next(stream)) / scale + schedule(step) * sparsity_loss(model)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
@@ -88,6 +92,32 @@ def train_by_adam(
     model.load_state_dict(state)
     model.eval()
     return Training(*best, history)
+
+
+def _groups(model: nn.Module, options: AdamOptions) -> list[dict[str, Any]]:
+    """Return the parameters with their learning rates: those of each layer together if layers have rates."""
+    if not options.layer_rates:
+        return [{"params": list(model.parameters())}]
+    layers = list(model.children())
+    if len(options.layer_rates) != len(layers):
+        raise ValueError(
+            f"layer_rates must be one per layer of the model, {len(layers)} of them, got {len(options.layer_rates)}"
+        )
+    if any(rate <= 0 for rate in options.layer_rates):
+        raise ValueError(f"layer_rates must be above 0, got {tuple(options.layer_rates)}")
+    if sum(len(list(layer.parameters())) for layer in layers) != len(list(model.parameters())):
+        raise ValueError("layer_rates must not be given if the model has parameters outside of its layers")
+    return [
+        {"params": list(layer.parameters()), "lr": options.learning_rate * rate}
+        for layer, rate in zip(layers, options.layer_rates, strict=True)
+    ]
+
+
+def _variance(t: Tensor) -> float:
+    variance = float(t.detach().double().var(correction=0))
+    if not 0 < variance < math.inf:
+        raise ValueError(f"the validation targets must vary to scale the loss, got a variance of {variance:g}")
+    return variance
 
 
 def _stream(batches: Iterable[Batch] | Callable[[int], Batch]) -> Iterator[Batch]:

@@ -5,8 +5,9 @@ from torch import Tensor
 
 from .._typing import Float
 from .least_squares import Stopping, least_squares
+from .noise import compatible
 from .products import errors
-from .search import Formula, compatible
+from .search import Formula
 from .starts import linear
 
 

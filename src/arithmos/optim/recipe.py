@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, overload
 
 import torch
@@ -30,6 +30,8 @@ def train(
     every: int | None = None,
     callback: Callable[[int, float], None] | None = None,
     time_limit: float | None = None,
+    layer_rates: Sequence[float] = (),
+    scale_loss: bool = False,
 ) -> Training: ...
 
 
@@ -46,6 +48,8 @@ def train(
     every: int | None = None,
     callback: Callable[[int, float], None] | None = None,
     time_limit: float | None = None,
+    layer_rates: Sequence[float] = (),
+    scale_loss: bool = False,
 ) -> Solution: ...
 
 
@@ -61,6 +65,8 @@ def train(
     every: int | None = None,
     callback: Callable[[int, float], None] | None = None,
     time_limit: float | None = None,
+    layer_rates: Sequence[float] = (),
+    scale_loss: bool = False,
 ) -> Training | Solution:
     """Train a model of arithmetic units, and leave it in its best state and in evaluation mode.
 
@@ -87,6 +93,10 @@ def train(
         callback: called with step and validation error at each evaluation of Adam, with the model in evaluation mode;
             with iteration and the best error so far, as a share of the targets' mean square, in a search.
         time_limit: seconds after which the best state so far is kept. By default 300 for a search, and none for Adam.
+        layer_rates: factor of Adam's learning rate for each child of the model; empty for 1 everywhere. A lower rate
+            for a layer that multiplies keeps its weights from reaching 0 before its inputs mean anything.
+        scale_loss: whether Adam's squared error is divided by the variance of the validation targets, so that
+            `schedule` means the same for targets of any size.
 
     Returns:
         `Training` from "adam", `Solution` from "auto".
@@ -104,7 +114,7 @@ def train(
     """
     _checks.one_of("method", method, METHODS)
     limit = math.inf if time_limit is None else _checks.positive("time_limit", time_limit)
-    options = AdamOptions(learning_rate, schedule, every, callback, limit)
+    options = AdamOptions(learning_rate, schedule, every, callback, limit, layer_rates, scale_loss)
     if method == "adam":
         if validation is None:
             raise TypeError('validation must be an (x, t) pair with method="adam"')

@@ -19,9 +19,11 @@ from torch import Tensor
 from .. import philox
 from .._typing import Float
 from .damped import Iterate, iterate
+from .exchange import exchanged, rounded_together
 from .forms import Exponents
+from .noise import compatible
 from .products import ProductsOfSums, errors, rounded
-from .starts import reachable, solvable, start
+from .starts import paired, reachable, solvable, start
 
 LIMIT, POLISH_LIMIT = 300, 30
 """Iterations per attempt from a random start, and from the solution of a linear equation."""
@@ -31,8 +33,6 @@ SETTLED = 1e-6
 """Relative decrease of the sum of squares below which an attempt has settled."""
 CHANCE = 1e-3
 """Probability that weights without meaning are all as near to whole numbers as those of a noisy formula must be."""
-UNEXPLAINED = 0.2
-"""Largest share of the variance of the targets that can be noise."""
 POLISHED = 3
 """Number of solved forms that are fitted too if none of the solutions is exact."""
 
@@ -289,14 +289,32 @@ class FormulaSearch:
                     noise = 0.0
                 elif settled and near[place] and (run.here or problem.exponents == (1.0,)):  # a least-squares fit
                     noise = self._noise(problem, place, loss, error[place], others[0])
+            if math.isnan(noise) and settled and run.here and problem.exponents == (1.0, 1.0):
+                whole[place], noise = self._exchange(problem, place, weights[place], loss, held, number)
             if not math.isnan(noise):
                 run.noise = noise
                 self.point[number, : whole[place].numel()] = whole[place].flatten()
             elif settled:
-                if self.attempts[run.attempt].kind == "solve":
+                if self.attempts[run.attempt].kind == "solve" and not paired(problem.exponents):  # not whole already
                     self.solved[number, run.form] = loss
                 run.attempt, run.here = run.attempt + 1, -1
                 run.over = run.attempt == len(self.attempts)
+
+    def _exchange(
+        self, problem: ProductsOfSums, place: int, weights: Tensor, loss: float, held: Pair | None, number: int
+    ) -> tuple[Tensor, float]:
+        """Round the two sums of a settled fit together; return them, and their noise if no other sums are as likely."""
+        x, t = problem.x[place], problem.t[place]
+        whole, moved = rounded_together(weights)
+        freedom = len(x) - self._parameters(problem)
+        if moved >= CHANCE ** (1 / self.inputs) / 2 or freedom <= 0:
+            return whole, math.nan
+        whole, odds = exchanged(whole, x, t, 2 * loss * problem.scale()[place].item() ** 2 / freedom)
+        fitted, others = (x.unsqueeze(0), t.unsqueeze(0)), self._held(whole, problem.exponents, number, held)
+        error, explained = errors(whole.unsqueeze(0), problem.exponents, *fitted, self.epsilon)
+        if bool((error.abs() <= explained).all()) and bool((others[0].abs() <= others[1]).all()):
+            return whole, 0.0
+        return whole, self._noise(problem, place, loss, error[0], others[0]) if odds < CHANCE else math.nan
 
     def _held(self, weights: Tensor, exponents: Exponents, number: int, held: Pair | None) -> tuple[Tensor, Tensor]:
         """Return the errors of a formula on the rows held out, and those that rounding explains."""
@@ -308,8 +326,11 @@ class FormulaSearch:
 
     def _noise(self, problem: ProductsOfSums, place: int, loss: float, error: Tensor, held: Tensor) -> float:
         fitted = 2 * loss * problem.scale()[place].item() ** 2
-        parameters = len(problem.exponents) * (self.inputs - 1) + 1
-        return compatible(fitted, error, held, parameters, problem.t[place].var().item())
+        return compatible(fitted, error, held, self._parameters(problem), problem.t[place].var().item())
+
+    def _parameters(self, problem: ProductsOfSums) -> int:
+        """Return the number of parameters of a form, without the scales that its factors leave open."""
+        return len(problem.exponents) * (self.inputs - 1) + 1
 
     def _settled(self, run: SearchProgress, loss: float, decrease: float) -> bool:
         kind = self.attempts[run.attempt].kind
@@ -317,33 +338,3 @@ class FormulaSearch:
             return True
         limit, patience = (POLISH_LIMIT, POLISH_PATIENCE) if kind == "polish" else (LIMIT, PATIENCE)
         return run.here >= limit or run.here - run.since >= patience or decrease <= SETTLED
-
-
-def compatible(
-    fitted: float, whole: Float[Tensor, " r"], held: Float[Tensor, " c"], parameters: int, variance: float
-) -> float:
-    """Return the standard deviation of the noise if it explains the errors of a rounded formula, or NaN.
-
-    Args:
-        fitted: sum of squares of the fit before rounding.
-        whole: errors of the formula on the fitted rows.
-        held: errors of the formula on other rows.
-        parameters: number of fitted parameters.
-        variance: variance of the targets.
-
-    Example:
-        >>> error = torch.randn(100, generator=torch.Generator().manual_seed(0))
-        >>> 0.8 < compatible(0.9 * error.square().sum().item(), error, error[:20], parameters=10, variance=50.0) < 1.2
-        True
-        >>> compatible(1e-3, error, error[:20], parameters=10, variance=50.0)
-        nan
-    """
-    freedom = len(whole) - parameters
-    if freedom <= 0:
-        return math.nan
-    noise = fitted / freedom
-    added = (whole.square().sum().item() - fitted) / parameters
-    good = noise <= UNEXPLAINED * variance and added <= noise * (1 + 4 * math.sqrt(2 / parameters + 2 / freedom))
-    if good and len(held):
-        good = held.square().mean().item() <= noise * (1 + 4 * math.sqrt(2 / len(held) + 2 / freedom))
-    return math.sqrt(noise) if good else math.nan

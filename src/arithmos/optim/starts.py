@@ -3,8 +3,8 @@
 Where the equation can be rearranged so that the weights enter linearly, they are solved for: a single factor, t^(1/p) =
 w·x, and a ratio, t^(1/p) (v·x) = u·x. A product of sums is nearly a power of their mean, which is solved for; what
 tells the sums apart are the main eigenvectors of the curvature of the targets. This is the spectral start of phase
-retrieval (Netrapalli et al., 2013). Otherwise the slope of the targets is shared out among the factors, with a random
-part.
+retrieval (Netrapalli et al., 2013). For two sums with whole weights, its alternating minimization finds the rest.
+Otherwise the slope of the targets is shared out among the factors, with a random part.
 """
 
 import math
@@ -14,12 +14,21 @@ from torch import Tensor
 
 from .._typing import Float
 
+TURNS = 8
+"""Number of starts of the alternating minimization for a product of two sums."""
+
 
 def solvable(exponents: tuple[float, ...], t: Float[Tensor, " r"]) -> bool:
-    """Return whether the weights enter a rearranged equation linearly."""
-    single = len(exponents) == 1
-    opposed = len(exponents) == 2 and exponents[0] == -exponents[1]
-    return (single or opposed) and _root(t, exponents[0]) is not None
+    """Return whether the weights follow from linear equations."""
+    root = _root(t, exponents[0])
+    if root is None or len(exponents) > 2:
+        return False
+    return len(exponents) == 1 or exponents[0] == -exponents[1] or (paired(exponents) and _far(root))
+
+
+def paired(exponents: tuple[float, ...]) -> bool:
+    """Return whether a form is a power of a product of two sums."""
+    return len(exponents) == 2 and exponents[0] == exponents[1]
 
 
 def reachable(exponents: tuple[float, ...], t: Float[Tensor, " r"]) -> bool:
@@ -42,7 +51,9 @@ def start(
     """
     root = _root(t, exponents[0])
     if attempt < 2 and root is not None:
-        return linear(x, root).unsqueeze(0) if len(exponents) == 1 else ratio(x, root)
+        if len(exponents) == 1:
+            return linear(x, root).unsqueeze(0)
+        return pair(x, root, generator) if paired(exponents) else ratio(x, root)
     if min(exponents) < 0 < max(exponents):
         return _positive(exponents, x, t, generator)
     weights = spectral(x, t, len(exponents), generator) if set(exponents) == {1.0} and attempt % 2 == 0 else None
@@ -83,6 +94,39 @@ def ratio(x: Float[Tensor, "r i"], t: Float[Tensor, " r"]) -> Float[Tensor, "2 i
     return torch.stack([u * typical, v])
 
 
+def pair(x: Float[Tensor, "r i"], t: Float[Tensor, " r"], generator: torch.Generator) -> Float[Tensor, "2 i"]:
+    r"""Return the whole weights of a product of two sums far from 0, or others near them if it has none.
+
+    Let the sums be w + d and w - d. The root of the targets is nearly w·x, whose weights are halves of whole numbers.
+    Then d is 1/2 or -1/2 where w is, and 0 elsewhere, and :math:`(w \cdot x)^2 - t = (d \cdot x)^2` gives each d·x up
+    to its sign. Signs and d are solved for in turn.
+    """
+    weights = spectral(x, t, 2, generator)
+    if weights is None:
+        return _slopes((1.0, 1.0), x, t, generator, 0)
+    shared = weights.mean(0)
+    whole = (2 * shared).round()
+    apart = whole.abs() == 1
+    if bool(((2 * shared - whole).abs() > 0.4).any()) or not 0 < int(apart.sum()) < len(x):
+        return weights
+    shared, own = whole / 2, x[:, apart]
+    size = ((x @ shared).square() - t).clamp_min(0).sqrt()  # [r], of d·x
+    basis = torch.linalg.qr(own).Q
+    standard = (own - own.mean(0)) / own.std(0)
+    noise = torch.randn(own.shape[1], TURNS - 2, generator=generator, dtype=torch.float64).to(x)
+    starts = torch.cat([_moments(standard, size.square())[1][:, -1:], noise], 1)
+    signs = torch.cat([torch.ones_like(t).unsqueeze(1), (standard @ starts).sign()], 1)  # [r, turns]
+    for _ in range(50):
+        fitted = basis @ (basis.mT @ (signs * size.unsqueeze(1)))
+        if torch.equal(fitted.sign(), signs):
+            break
+        signs = fitted.sign()
+    best = (fitted - signs * size.unsqueeze(1)).square().sum(0).argmin()
+    d = torch.zeros_like(shared)
+    d[apart] = torch.linalg.lstsq(own, fitted[:, best].unsqueeze(1)).solution.squeeze(1).sign() / 2
+    return torch.stack([shared + d, shared - d])
+
+
 def spectral(
     x: Float[Tensor, "r i"], t: Float[Tensor, " r"], count: int, generator: torch.Generator
 ) -> Float[Tensor, "h i"] | None:
@@ -96,7 +140,7 @@ def spectral(
     deviation = x.std(0)
     deviation = torch.where(deviation > 1e-9 * x.abs().amax(0), deviation, torch.inf)
     standard = (x - x.mean(0)) / deviation  # a constant column is 0
-    root = _root(t, float(count)) if t.mean().square() > 4 * t.var() else None
+    root = _root(t, float(count)) if _far(t) else None
     if root is not None and count <= x.shape[1]:
         shared = linear(x, root)
         z = x @ shared
@@ -121,6 +165,11 @@ def _moments(x: Float[Tensor, "r i"], y: Float[Tensor, " r"]) -> tuple[Float[Ten
     """Return the eigenvalues and eigenvectors of the mean of y times the inputs' products, in ascending order."""
     values, vectors = torch.linalg.eigh((x * ((y - y.mean()) / len(x)).unsqueeze(1)).mT @ x)
     return values, vectors
+
+
+def _far(t: Tensor) -> bool:
+    """Return whether targets are far from 0."""
+    return bool(t.mean().square() > 4 * t.var())
 
 
 def _root(t: Tensor, exponent: float) -> Tensor | None:

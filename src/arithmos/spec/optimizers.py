@@ -158,6 +158,7 @@ class LM(OptimizerSettings):
         factors: most factors of a product, or terms of a quotient, that are tried.
         fresh: whether every iteration has a new batch; otherwise all have the first one, as with little data.
         single: whether observations are rounded to float32, as for other optimizers, and not kept in float64.
+        noise: standard deviation of normal noise in the training targets, as a share of their own.
 
     Example:
         >>> LM(fresh=False).plain()
@@ -171,10 +172,12 @@ class LM(OptimizerSettings):
     factors: int = 3
     fresh: bool = True
     single: bool = False
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         self._set("damping", _limited("damping", self.damping))
         self._set("factors", _checks.whole("factors", self.factors, 1, 8))
+        self._set("noise", _not_negative("noise", self.noise))
         for name in ("fresh", "single"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {_checks.shown(getattr(self, name))}")

@@ -76,6 +76,7 @@ _TABLES: dict[str, tuple[Key, ...]] = {
         ("factors", WHOLE, "Most factors of a product, or terms of a quotient, that are tried."),
         ("fresh", FLAG, "Whether every iteration has a new batch; otherwise all have the first one."),
         ("single", FLAG, "Whether observations are rounded to float32."),
+        ("noise", NUMBER, "Standard deviation of noise in the training targets, as a share of their own."),
     ),
     "model": (
         Key("name", TEXT, "Name of a published model, or of your own; by default, the layers joined by >."),
