@@ -1,5 +1,8 @@
+import math
+
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +16,7 @@ from arithmos.regression.terms import (
     Column,
     TermSum,
     complexity,
+    exact_number,
     jacobian,
     numbers,
     product,
@@ -117,3 +121,8 @@ def test_columns_that_matter_are_found_among_many():
 
 def test_a_scaled_sum_is_one_sum():
     assert scaled(2.0, TermSum((1.0,), (Column(0),), 3.0)) == TermSum((2.0,), (Column(0),), 6.0)
+
+
+def test_large_numbers_are_no_multiples_of_pi():
+    assert exact_number(4 * math.pi / 3) == 4 * sympy.pi / 3
+    assert exact_number(566390004536028.3).is_Float
