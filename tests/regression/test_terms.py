@@ -22,6 +22,7 @@ from arithmos.regression.terms import (
     product,
     renumbered,
     scaled,
+    to_sympy,
     values,
 )
 from arithmos.regression.tidy import tidy
@@ -62,6 +63,11 @@ def test_derivatives_are_those_of_the_values(node):
 @given(trees)
 def test_a_tidy_formula_has_the_same_values(node):
     np.testing.assert_allclose(values(tidy(node, X), X), values(node, X), rtol=1e-9)
+
+
+def test_a_tidy_product_has_no_minus_sign_in_front():
+    node = TermSum((-1.19,), (product([(Column(0), 1.0), (TermSum((1.0,), (Column(1),), -1.0), 1.0)]),))
+    assert str(to_sympy(tidy(node, X), sympy.symbols("a b c"))) == "1.19*a*(1 - b)"
 
 
 def test_tidying_factors_polynomials():

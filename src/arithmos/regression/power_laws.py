@@ -37,7 +37,7 @@ def logarithms(pool: Pool, columns: Sequence[int], most: int) -> tuple[list[Node
     logs: list[Floats] = []
     for node in sums(columns, most):
         value = values(node, pool.x)
-        if value.all() and np.isfinite(value).all():
+        if value.all() and np.isfinite(value).all() and pool.agrees(node):
             nodes.append(scaled(-1.0, node) if (value < 0).all() else node)  # so that it has roots
             logs.append(np.log(np.abs(value)))
     return nodes, logs

@@ -40,7 +40,7 @@ PATIENCE = 2
 """Rounds before the search may end at a simple formula that leaves noise; one more for any other."""
 
 DOUBT = 0.05
-"""Significance of structure in the residual at which the search goes on; the certificate needs more to reject."""
+"""Significance of structure in the residual at which the search continues; the certificate needs more to reject."""
 
 Step = tuple[str, Callable[[], None]]
 
