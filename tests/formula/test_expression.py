@@ -11,7 +11,7 @@ from tests.own_units import EvalBroken
 from torch import nn
 
 from arithmos.engines.weights import kept_weights
-from arithmos.formula import expression, from_weights
+from arithmos.formula import Expression, expression, from_weights
 from arithmos.nn import NAU, NMU, UNITS, GatedNAUNMU, Linear, NACAdd, NACMul, Recurrent
 from arithmos.spec import MODELS, Spec
 from arithmos.tasks import Arithmetic, Rows
@@ -191,3 +191,9 @@ def test_functions_refuse_inputs_of_another_width():
 )
 def test_names_in_latex_are_no_commands(name, written):
     assert expression(filled(NAU(1, 1), [[1.0]]), names=[name]).latex() == written
+
+
+def test_a_number_next_to_an_integer_is_not_written_as_one():
+    x = sympy.Symbol("x")
+    formula = sympy.Float(1.0000271) * x + sympy.Float(2.34567) + sympy.Float(1223.4) * x**2
+    assert Expression((formula,), (x,)).text() == "1223.4*x**2 + 1.00003*x + 2.346"

@@ -27,6 +27,18 @@ def arithmos(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
 
 
+def test_command_leaves_out_formulas_of_another_unit(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = arithmos(
+        "fit", write(tmp_path), "--target", "momentum", "--units", "mass=kg, speed=m/s, momentum=N s", "--json"
+    )
+    assert json.loads(done.stdout)["formulas"][-1]["formula"] == "mass*speed"
+    done = arithmos(
+        "fit", write(tmp_path), "--target", "momentum", "--units", "mass=kg, speed=m/s, momentum=K", "--json"
+    )
+    assert json.loads(done.stdout)["formulas"][-1]["formula"] != "mass*speed"
+
+
 def test_sets_the_far_rows_aside(tmp_path):
     fit = fit_csv(write(tmp_path), "momentum", **QUICK)
     assert fit.far.sum() == 20
@@ -93,6 +105,11 @@ def test_command_prints_the_formula_and_draws_it(tmp_path, monkeypatch):
         (["--target", "momentum", "-o", "fit.bmp"], "path must end in"),
         (["--target", "momentum", "--complexity", "0"], "'--complexity': 0 is not in the range x>=1"),
         (["--target", "momentum", "--export", "formula.doc"], "path must end in one of"),
+        (["--target", "momentum", "--units", "mass=3 kg"], "a unit must be written like kg*m/s^2, got '3 kg'"),
+        (
+            ["--target", "momentum", "--units", "mas=kg"],
+            "units has 'mas', which is none of mass, speed, noise, momentum",
+        ),
     ],
 )
 def test_command_says_in_a_line_what_is_wrong(tmp_path, arguments, message):

@@ -92,13 +92,24 @@ def test_noise_is_not_part_of_the_formula():
     [
         (3, lambda a, b, c: a * c**3 / np.hypot(b, c), "x1*x3**3/sqrt(x2**2 + x3**2)"),
         (4, lambda a, b, c, d: a / (b * c**4) * np.hypot(c, d), "x1*sqrt(x3**2 + x4**2)/(x2*x3**4)"),
+        (6, lambda a, b, c, d, e, f: (a + b) * (b + c) * (c + a), "(x1 + x2)*(x1 + x3)*(x2 + x3)"),
+        (8, lambda a, b, c, d, e, f, g, h: (a + b) * (c - d) * (e + f) * g * h, "x7*x8*(x1 + x2)*(x3 - x4)*(x5 + x6)"),
     ],
 )
-def test_finds_roots_in_noisy_data(columns, function, formula):
+def test_finds_products_of_powers_in_noisy_data(columns, function, formula):
     x, y = rows(columns, function, 500, noise=0.01)
     model = fit(x, y)
     assert str(model.formula_) == formula
     assert model.certificate_.verdict == "noise"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_finds_a_distance_that_comes_near_zero(seed):
+    x = np.random.default_rng(seed).uniform(1, 5, (500, 7))
+    g, m, n, a, b, c, d = x.T
+    model = fit(x, g * m * n / ((a - b) ** 2 + (c - d) ** 2))
+    assert str(model.formula_) == "x1*x2*x3/((x4 - x5)**2 + (x6 - x7)**2)"
+    assert model.certificate_.exact
 
 
 def test_several_outputs():

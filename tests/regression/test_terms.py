@@ -1,5 +1,8 @@
+import math
+
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,11 +16,13 @@ from arithmos.regression.terms import (
     Column,
     TermSum,
     complexity,
+    exact_number,
     jacobian,
     numbers,
     product,
     renumbered,
     scaled,
+    to_sympy,
     values,
 )
 from arithmos.regression.tidy import tidy
@@ -58,6 +63,11 @@ def test_derivatives_are_those_of_the_values(node):
 @given(trees)
 def test_a_tidy_formula_has_the_same_values(node):
     np.testing.assert_allclose(values(tidy(node, X), X), values(node, X), rtol=1e-9)
+
+
+def test_a_tidy_product_has_no_minus_sign_in_front():
+    node = TermSum((-1.19,), (product([(Column(0), 1.0), (TermSum((1.0,), (Column(1),), -1.0), 1.0)]),))
+    assert str(to_sympy(tidy(node, X), sympy.symbols("a b c"))) == "1.19*a*(1 - b)"
 
 
 def test_tidying_factors_polynomials():
@@ -117,3 +127,8 @@ def test_columns_that_matter_are_found_among_many():
 
 def test_a_scaled_sum_is_one_sum():
     assert scaled(2.0, TermSum((1.0,), (Column(0),), 3.0)) == TermSum((2.0,), (Column(0),), 6.0)
+
+
+def test_large_numbers_are_no_multiples_of_pi():
+    assert exact_number(4 * math.pi / 3) == 4 * sympy.pi / 3
+    assert exact_number(566390004536028.3).is_Float

@@ -9,7 +9,7 @@ import click
 
 from .._choices import ENGINE_NAMES
 from .._extras import installed
-from .options import chart_file, export_files, in_threads, names, of_store, path, seconds, snapped
+from .options import chart_file, export_files, in_threads, names, of_store, path, seconds, snapped, units
 from .program import Verb, asked, complain, echo, extra
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Largest number of columns, constants and exponents in the formula.",
 )
+@click.option("--units", callback=units, metavar="NAME=UNIT,…", help="Units of measurement, such as mass=kg,speed=m/s.")
 @click.option("--integers", is_flag=True, help="Allow no constants except integers.")
 @click.option(
     "--budget", "budget_s", callback=seconds, default="60s", show_default=True, metavar="TIME", help="Time limit."

@@ -79,6 +79,16 @@ def export_files(ctx: click.Context, param: click.Parameter, value: Sequence[Pat
     return value
 
 
+def units(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str] | None:
+    """Return units of measurement by column, or None."""
+    if value is None:
+        return None
+    from ..regression.units import read_units
+
+    with asked():
+        return read_units(value)
+
+
 def selection(command: Command) -> Command:
     """Add the options that choose a part of an experiment."""
     for option in (

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SNAP = 0.01
 DIGITS = 4
+LARGEST_DIGITS = 16
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Expression:
 
         lines = []
         for output in self.outputs:
-            inexact = {number: sympy.Float(number, digits) for number in output.atoms(sympy.Float)}
+            inexact = {number: _written(number, digits) for number in output.atoms(sympy.Float)}
             lines.append(write(output.xreplace(inexact)))
         if len(lines) == 1:
             return lines[0]
@@ -227,6 +228,16 @@ def quoted(name: str) -> str:
         ('mass', 'net price', '`price (EUR)`', '`a-b`', '`2024`')
     """
     return f"`{name}`" if name[0].isdigit() or set(name) & set("+-*/^()=`,;") else name
+
+
+def _written(number: "sympy.Float", digits: int) -> "sympy.Float":
+    """Return an inexact number with `digits` digits, or with as many as tell it from an integer."""
+    import sympy
+
+    value = float(number)
+    written = (float(f"{value:.{more}g}") for more in range(digits, LARGEST_DIGITS))
+    enough = next((k for k, near in enumerate(written) if near % 1 or abs(near) >= 10**digits), 0)
+    return sympy.Float(number, digits + enough)
 
 
 def _mbox(name: str) -> str:

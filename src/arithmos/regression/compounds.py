@@ -41,7 +41,7 @@ def compounds(pool: Pool, target: Target, most: int, terms: int) -> None:
 
 def _powers(pool: Pool, target: Target, most: int) -> Iterator[Node]:
     """Yield powers of sums that have a value on every row, and their products with a column, at most about `most`."""
-    bases = [*sums(target.columns, most // 4)]
+    bases = [base for base in sums(target.columns, most // 4) if pool.agrees(base)]
     made: list[Node] = []
     for power in POWERS:
         for base in bases:

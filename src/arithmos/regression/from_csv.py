@@ -145,9 +145,9 @@ def fit_csv(path: str | Path, target: str | Sequence[str], columns: Sequence[str
     far = np.zeros(len(table.x), bool)
     if len(far) >= FAR_ROWS:
         far[np.argsort(distance, kind="stable")[len(far) - round(FAR_SHARE * len(far)) :]] = True
-    y = table.y[~far]
     model = ArithmeticRegressor(**options)
-    model.fit(pd.DataFrame(table.x[~far], columns=table.names), y[:, 0] if y.shape[1] == 1 else y)
+    y = pd.DataFrame(table.y[~far], columns=table.targets)
+    model.fit(pd.DataFrame(table.x[~far], columns=table.names), y.iloc[:, 0] if y.shape[1] == 1 else y)
     return Fit(model, table, far, distance)
 
 

@@ -16,6 +16,7 @@ from .pool import Candidate, Pool
 from .refine import free_numbers, refine
 from .search import search
 from .terms import Bools, Floats, Node, constant, numbers, renamed, renumbered, used, values, without_zeros
+from .units import Units
 
 MOST_VERIFIED = 25
 """Best formulas, and simplest others, that are evaluated on all rows."""
@@ -32,6 +33,7 @@ class OutputRows:
         varies: columns that are not the same in every row.
         order: permutation that decides which rows take part in the search.
         names: names of the columns.
+        units: units of the columns and of the target, or None.
     """
 
     x: Floats
@@ -40,6 +42,7 @@ class OutputRows:
     varies: Bools
     order: NDArray[np.intp]
     names: Sequence[str]
+    units: Units | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +129,13 @@ def find(rows: OutputRows, plan: SearchPlan, stop: Event, say: Callable[[str], N
     checked[learn] = False
     columns = np.flatnonzero(rows.varies)
     pool = Pool(
-        rows.x[np.ix_(learn, columns)], rows.y[learn], rows.w[learn], time.monotonic() + plan.budget_s, plan.seed, stop
+        rows.x[np.ix_(learn, columns)],
+        rows.y[learn],
+        rows.w[learn],
+        time.monotonic() + plan.budget_s,
+        plan.seed,
+        stop,
+        rows.units and Units([rows.units.columns[i] for i in columns.tolist()], rows.units.target),
     )
     try:
         if np.ptp(rows.y) > 0:

@@ -13,7 +13,7 @@ from .terms import Column, Floats, Node, product, used, values
 LEAST_ROWS = 25
 ALONE = 2.0
 """Largest ratio of variances left with and without a term that stands alone."""
-INDEPENDENT = (1e-6, 1e-3)
+INDEPENDENT = (1e-6, 1e-3, 1e-3)
 """Significance at which a column is taken to interact with others, with each kind of weights."""
 
 
@@ -24,8 +24,8 @@ def powers_of(pool: Pool, columns: tuple[int, ...], most_terms: int = 300) -> li
     of its squares and products has an effect, whatever the others do.
 
     Returns:
-        One answer, or two: with weights for noise, and with fewer differences of weight for rows that no polynomial
-        fits.
+        Different answers, at most three: with weights for noise, with fewer differences of weight for rows that no
+        polynomial fits, and with large weights for small values, for a denominator that comes near zero.
     """
     size = np.abs(pool.y)
     count = len(columns)
@@ -33,7 +33,8 @@ def powers_of(pool: Pool, columns: tuple[int, ...], most_terms: int = 300) -> li
     if len(size) < LEAST_ROWS or not size.all() or count + count * (count + 1) // 2 >= usual:
         return []
     found: list[dict[int, float]] = []
-    for weight, level in ((size, INDEPENDENT[0]), (np.minimum(size, 3 * np.median(size)), INDEPENDENT[1])):
+    weights = (size, np.minimum(size, np.median(size)), size**-0.5)
+    for weight, level in zip(weights, INDEPENDENT, strict=True):
         powers = _powers_by(pool, columns, np.sqrt(pool.w) * weight, level)
         if powers and powers not in found:
             found.append(powers)

@@ -14,6 +14,7 @@ from .precision import rounding
 from .refine import Refined, free_numbers, loss_of, refine
 from .terms import Column, Floats, Node, PowerProduct, complexity, exponents, numbers, renumbered, without_zeros
 from .tidy import tidy, variants
+from .units import Units
 
 BITS_PER_SYMBOL = 5.0
 BITS_PER_SIGN = 0.5
@@ -23,6 +24,9 @@ NEARLY_EXACT = 1e-9
 """Relative residual below which rounding in the arithmetic of the formula is looked at."""
 CONFIDENT = 3.0
 """Half width of the interval of a constant, in standard errors."""
+MOST_REJECTED = 8
+"""Constants of a formula that may resist being replaced before the others are left as they are."""
+SNAP_STEPS = 5
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class Pool:
         deadline: time of `time.monotonic` at which the search ends.
         seed: seed of initial weights.
         stop: event that ends the search.
+        units: units that formulas must agree with, or None.
         found: candidates by form.
         offered: number of formulas that were tried.
     """
@@ -61,6 +66,7 @@ class Pool:
     deadline: float
     seed: int = 0
     stop: Event = field(default_factory=Event)
+    units: Units | None = None
     found: dict[object, Candidate] = field(default_factory=dict)
     offered: int = 0
 
@@ -72,20 +78,26 @@ class Pool:
         return time.monotonic() > self.deadline or self.stop.is_set()
 
     def offer(self, node: Node, steps: int = 12) -> Candidate | None:
-        """Refine a formula and keep it if it is the best of its form."""
+        """Refine a formula and keep it if it is the best of its form and its units agree."""
+        if self.units and not self.units.allow(node):
+            return None
         self.offered += 1
         refined = refine(node, self.x, self.y, self.w, steps=steps)
         made = Candidate(refined.node, refined.loss, self.bits(refined.node, refined.loss), complexity(refined.node))
         return self._keep(made)
 
     def _keep(self, made: Candidate) -> Candidate | None:
-        if not math.isfinite(made.loss):
+        if not math.isfinite(made.loss) or (self.units and not self.units.allow(made.node)):
             return None
         key = form(made.node)
         known = self.found.get(key)
         if known is None or made.bits <= known.bits:
             self.found[key] = made
         return made
+
+    def agrees(self, part: Node) -> bool:
+        """Return whether a part of a formula adds nothing of different units."""
+        return not self.units or self.units.allow_part(part)
 
     def kept(self, node: Node) -> Candidate:
         """Return a formula as it is as a candidate."""
@@ -119,6 +131,9 @@ class Pool:
         for candidate in sorted(self.found.values(), key=lambda candidate: candidate.bits)[:count]:
             for node in variants(candidate.node):
                 snapped = snap(node, self.x, self.y, self.w).node
+                if self.units and not self.units.allow(snapped):  # its constants had units only for not being exact
+                    self.found.pop(form(candidate.node), None)
+                    break
                 short = tidy(snapped, self.x)
                 short = renumbered(short, map(exactly, numbers(short)))
                 one, other = self.kept(short), self.kept(snapped)
@@ -146,26 +161,27 @@ def form(node: Node) -> object:
 
 
 def snap(node: Node, x: Floats, y: Floats, w: Floats) -> Refined:
-    """Replace constants by the numbers that were meant, one at a time, as far as the residual allows."""
+    """Replace constants by the numbers that were meant, as many at a time as the residual allows."""
     best = refine(node, x, y, w)
     free = free_numbers(best.node)
     floor = _floor(best, x, y, w)
     variance = (best.loss + floor) / max(len(y) - int(free.sum()), 1)
     limit = best.loss + floor
-    for _ in range(2 * len(free)):
-        choices = list(_choices(best, free, math.sqrt(variance)))
-        if not choices:
-            break
-        _, index, number = min(choices)
-        fixed = free.copy()
-        fixed[index] = False
-        trial = [*numbers(best.node)]
-        trial[index] = number
-        moved = refine(renumbered(best.node, iter(trial)), x, y, w, fixed)
-        free[index] = False
-        if moved.loss <= limit + CONFIDENT**2 * variance:
-            limit = max(limit, moved.loss)
-            best = moved
+    rejected = 0
+    while rejected < MOST_REJECTED and (choices := sorted(_choices(best, free, math.sqrt(variance)))):
+        count = len(choices)
+        while count:
+            trial, fixed = [*numbers(best.node)], free.copy()
+            for _, index, number in choices[:count]:
+                trial[index], fixed[index] = number, False
+            moved = refine(renumbered(best.node, iter(trial)), x, y, w, fixed, steps=SNAP_STEPS)
+            if moved.loss <= limit + max(CONFIDENT**2, count + CONFIDENT * math.sqrt(2 * count)) * variance:
+                limit, best, free = max(limit, moved.loss), moved, fixed
+                break
+            count //= 2
+        else:
+            free[choices[0][1]] = False
+            rejected += 1
     return refine(without_zeros(best.node), x, y, w, np.zeros(len(numbers(without_zeros(best.node))), bool))
 
 

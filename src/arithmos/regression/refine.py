@@ -11,6 +11,10 @@ FLOOR = 1e-15
 """Relative residual at which there is nothing left to fit."""
 
 
+SETTLED = 1e-7
+"""Share of the loss that a step must promise to take away."""
+
+
 @dataclass(frozen=True, eq=False)
 class Refined:
     """Formula with least-squares constants.
@@ -66,9 +70,12 @@ def refine(node: Node, x: Floats, y: Floats, w: Floats, free: Bools | None = Non
             size = np.where((size > 0) & np.isfinite(size), size, 1.0)
             if not np.isfinite(design).all():
                 break
-            _, singular, vectors = np.linalg.svd(design / size, full_matrices=False)
+            _, singular, vectors = np.linalg.svd(np.linalg.qr(design / size, mode="r"))
+            vectors = vectors[: len(singular)]
             slope = vectors @ ((design / size).T @ (root * (y - value)))
             inverse = (vectors.T / np.maximum(singular, 1e-12) ** 2) @ vectors / np.outer(size, size)
+            if (slope**2 / (singular**2 + 1e-10)).sum() < SETTLED * loss:
+                break
             better = None
             for _ in range(8):
                 step = vectors.T @ (slope / (singular**2 + damping)) / size

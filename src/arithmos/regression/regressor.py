@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ from .certificate import VERDICTS
 from .output import Found, OutputRows, SearchPlan, find
 from .progress import Telling
 from .terms import Floats, to_sympy, values
+from .units import Units, units_of
 
 LEAST_ROWS = 3
 LARGEST = 1e100
@@ -68,6 +69,9 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         budget_s: seconds of search per output after which the fit returns the best formula so far.
         check_share: share of the rows that take no part in the search and check the formula.
         max_rows: number of rows to search on, drawn at random from larger data. The verdict is on all rows.
+        units: units of measurement by the name of the column or target, such as `{"mass": "kg", "speed": "m/s"}`.
+            Formulas that add different units, or do not have the unit of the target, are left out; numbers other than
+            1 and -1 may have any unit. Columns without names are x1, x2, …; targets are y, or y1, y2, ….
         n_jobs: number of outputs to search for at a time; -1 for one per core.
         random_state: seed or generator for drawing rows and for initial weights.
         verbose: 1 to print progress, 0 for silence.
@@ -94,6 +98,7 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         budget_s: float = 60.0,
         check_share: float = 0.2,
         max_rows: int = 2000,
+        units: Mapping[str, str] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -103,6 +108,7 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.budget_s = budget_s
         self.check_share = check_share
         self.max_rows = max_rows
+        self.units = units
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -132,6 +138,7 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             _checks.text("a name of a column", name)
         t = np.asarray(t, np.float64)
         self._one_output = t.ndim == 1
+        units = self._units(_target_names(y, t))
         w = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
         x, t, w = _joined(x, t.reshape(len(t), -1), w)
         for name, given in (("X", x), ("y", t)):
@@ -146,7 +153,7 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(f"{which} is {t[0, number]:g} in every row: there is nothing to explain", stacklevel=2)
         random = check_random_state(self.random_state)
         order = random.permutation(len(x))
-        rows = [OutputRows(x, y, w, varies, order, self._names()) for y in t.T]
+        rows = [OutputRows(x, y, w, varies, order, self._names(), unit) for y, unit in zip(t.T, units, strict=True)]
         with Telling(self.verbose) as telling:
             self._found = self._search(rows, int(random.randint(2**31)), telling.say)
         self._conclude(x, t, w, begun)
@@ -196,6 +203,9 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(1, self.n_features_in_ + 1)] if names is None else [*map(str, names)]
 
+    def _units(self, targets: list[str]) -> "list[Units] | list[None]":
+        return units_of(self.units, self._names(), targets) if self.units else [None] * len(targets)
+
     def _conclude(self, x: Floats, t: Floats, w: Floats, begun: float) -> None:
         """Set the fitted attributes."""
         import sympy
@@ -218,6 +228,15 @@ class ArithmeticRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             for number, found in enumerate(self._found)
             for one in found.front
         ]
+
+
+def _target_names(given: Any, t: Floats) -> list[str]:
+    """Return the names of the targets, by default y or y1, y2, …."""
+    if hasattr(given, "columns"):
+        return [*map(str, given.columns)]
+    if t.ndim == 1 or t.shape[1] == 1:
+        return [str(getattr(given, "name", None) or "y")]
+    return [f"y{number}" for number in range(1, t.shape[1] + 1)]
 
 
 def _joined(x: Floats, t: Floats, w: Floats) -> tuple[Floats, Floats, Floats]:

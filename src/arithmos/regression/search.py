@@ -23,12 +23,13 @@ from .ladder import (
 from .networks import products_of_sums
 from .peel import addends_of, powers_of
 from .pool import Pool
-from .power_laws import power_law, usual_law
+from .power_laws import power_law
 from .power_terms import sums_of_powers
 from .quadratics import quadratics
 from .screen import relevant
 from .structure import structure
 from .terms import constant, used, values
+from .usual_laws import usual_law
 
 FOUND = 1e-11
 """Relative residual at which a formula is taken to be found."""
@@ -37,6 +38,9 @@ MOST_SUMS = 1500
 """Sums and powers of sums in the larger dictionaries."""
 PATIENCE = 2
 """Rounds before the search may end at a simple formula that leaves noise; one more for any other."""
+
+DOUBT = 0.05
+"""Significance of structure in the residual at which the search continues; the certificate needs more to reject."""
 
 Step = tuple[str, Callable[[], None]]
 
@@ -75,7 +79,7 @@ def only_noise(pool: Pool) -> bool:
     residual = pool.y - fitted
     if np.average(residual**2, weights=pool.w) > (1 - LEAST_R2) * np.cov(pool.y, aweights=pool.w):
         return False
-    return structure(residual, pool.x, pool.w, sorted(used(node)), fitted) is None
+    return structure(residual, pool.x, pool.w, sorted(used(node)), fitted, DOUBT) is None
 
 
 def _rounds(pool: Pool) -> Iterator[Iterator[Step]]:
@@ -98,7 +102,7 @@ def _rounds(pool: Pool) -> Iterator[Iterator[Step]]:
             targets.insert(0, rest)
     yield chain(_laws(pool, targets), _dense(pool, targets))
     others = [reduced(pool, everything, scale, term) for scale, term in addends_of(pool, columns)]
-    yield chain(_roots(pool, targets, others), _sparse(pool, targets, 300, 5))
+    yield chain(_roots(pool, targets, others), _sparse(pool, targets, 650, 5))
     yield products_of_sums(pool, columns)
     yield _sparse(pool, targets, 1000, 7)
 

@@ -34,7 +34,9 @@ class Dependence:
     significance: float
 
 
-def structure(residual: Floats, x: Floats, weight: Floats, columns: Sequence[int], fitted: Floats) -> Dependence | None:
+def structure(
+    residual: Floats, x: Floats, weight: Floats, columns: Sequence[int], fitted: Floats, level: float = LEVEL
+) -> Dependence | None:
     """Return the most significant dependence of a residual on the columns, or None if there is none.
 
     The residual is compared with each column and with the fitted values (a trend, a curve, an oscillation: means of
@@ -47,6 +49,7 @@ def structure(residual: Floats, x: Floats, weight: Floats, columns: Sequence[int
         weight: weights of the rows.
         columns: indices of the columns to test pairs and the kernel on, the most important first.
         fitted: values of the formula.
+        level: significance level of all tests together.
     """
     r = residual * np.sqrt(weight)
     size = float(np.sqrt(np.mean(r**2)))
@@ -63,7 +66,7 @@ def structure(residual: Floats, x: Floats, weight: Floats, columns: Sequence[int
         return None
     test, where, p = min(found, key=lambda one: one[2])
     joint = min(1.0, p * len(found))
-    return Dependence(test, where, joint) if joint < LEVEL else None
+    return Dependence(test, where, joint) if joint < level else None
 
 
 def _single(r: Floats, x: Floats, fitted: Floats) -> Iterator[tuple[str, tuple[int, ...], float]]:

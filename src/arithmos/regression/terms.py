@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import sympy
 
+LARGEST_NUMERATOR = 10**6
+"""Larger multiples of fractions of π or of a root are written as floats: any large number is near one."""
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
@@ -271,10 +274,18 @@ def exact_number(value: float) -> "sympy.Expr":
         return sympy.Rational(near.numerator, near.denominator)
     for power in (1, -1, 2, -2):
         near = Fraction(value / math.pi**power).limit_denominator(100)
-        if near and abs(float(near) * math.pi**power - value) <= 4e-16 * abs(value):
+        if (
+            near
+            and abs(near.numerator) < LARGEST_NUMERATOR
+            and abs(float(near) * math.pi**power - value) <= 4e-16 * abs(value)
+        ):
             return sympy.Rational(near.numerator, near.denominator) * sympy.pi**power
     for radicand in (2, 3, 5):
         near = Fraction(value / math.sqrt(radicand)).limit_denominator(8)
-        if near and abs(float(near) * math.sqrt(radicand) - value) <= 4e-16 * abs(value):
+        if (
+            near
+            and abs(near.numerator) < LARGEST_NUMERATOR
+            and abs(float(near) * math.sqrt(radicand) - value) <= 4e-16 * abs(value)
+        ):
             return sympy.Rational(near.numerator, near.denominator) * sympy.sqrt(radicand)
     return sympy.Float(value)

@@ -87,9 +87,22 @@ def _multiplied(node: Node) -> list[Node]:
     return found
 
 
+def _turned(node: Node) -> list[Node]:
+    """Return a product with a minus sign in front with one of its differences turned, as in 1 - x1."""
+    scale, inner = _split(node)
+    if scale > 0 or not isinstance(inner, PowerProduct):
+        return []
+    found: list[Node] = []
+    for chosen, (base, power) in enumerate(zip(inner.factors, inner.exponents, strict=True)):
+        if isinstance(base, TermSum) and base.constant and power % 2 == 1:
+            factors = [scaled(-1.0, f) if k == chosen else f for k, f in enumerate(inner.factors)]
+            found.append(scaled(-scale, PowerProduct(tuple(factors), inner.exponents)))
+    return found
+
+
 def _plain_scale(node: Node) -> Node:
     """Return a number times a product in its shortest form, with as few minus signs as possible."""
-    made = [renumbered(other, map(exactly, numbers(other))) for other in _multiplied(node)]
+    made = [renumbered(other, map(exactly, numbers(other))) for other in [*_turned(node), *_multiplied(node)]]
     return min([node, *made], key=lambda one: (complexity(one), sum(number < 0 for number in numbers(one))))
 
 
