@@ -52,7 +52,8 @@ def test_inputs_must_be_floating(unit, dtype):
 
 @pytest.mark.parametrize("layer", [NAU, NMU, NACMulNMU, NACAdd, NACMul, NALU, GatedNAUNMU])
 def test_options_are_named(layer):
-    with pytest.raises(ValueError, match=r"^init must be 'default' or 'paper', got 'glorot'$"):
+    known = "'default' or 'paper' or 'unit'" if layer in (NMU, NACMulNMU) else "'default' or 'paper'"
+    with pytest.raises(ValueError, match=f"^init must be {known}, got 'glorot'$"):
         layer(4, 2, init="glorot")
 
 
