@@ -41,13 +41,17 @@ UNITS = {
 SEEDS = 64
 """Runs of a stack of the torch engine."""
 
+_PAIRS = [f"{how}, {clock}" for clock in ("elapsed", "processor") for how in ("eager", "compiled")]
+STACKS = ["threads", *_PAIRS, "times faster, elapsed", "times faster, processor"]
+"""Columns of the table of stacks."""
+
 
 def spec_of(unit: str, **changes: int) -> Spec:
     return Spec(task=Arithmetic(operation="mul"), model=Model("unit", (Layer("NAU"), Layer(unit))), **changes)
 
 
 def stack(spec: Spec, iterations: int, turns: int) -> tuple[float, float]:
-    """Return seconds of elapsed and of processor time per iteration and run of a stack of the torch engine."""
+    """Return microseconds of elapsed and of processor time per iteration and run of a stack of the torch engine."""
     made = _Stack(spec, tuple(range(SEEDS)), torch.device("cpu"), Control())
 
     def advance() -> None:
@@ -55,9 +59,13 @@ def stack(spec: Spec, iterations: int, turns: int) -> tuple[float, float]:
             made._iterate()
 
     made._iterate()  # compiles, if it is worth it
-    took = [[seconds(advance, clock) for clock in (time.perf_counter, time.process_time)] for _ in range(turns)]
+    took = []
+    for _ in range(turns):
+        begun = time.perf_counter()
+        busy = seconds(advance, time.process_time)
+        took.append((time.perf_counter() - begun, busy))
     elapsed, busy = (statistics.median(column) / iterations / SEEDS for column in zip(*took, strict=True))
-    return elapsed, busy
+    return 1e6 * elapsed, 1e6 * busy
 
 
 def row(name: str, unit: str, turns: int, thousands: int) -> list[str]:
@@ -70,7 +78,7 @@ def row(name: str, unit: str, turns: int, thousands: int) -> list[str]:
         lean.train(50)
         took = [seconds(lambda: lean.train(200), time.process_time) / 200 for _ in range(turns)]
         theirs = 1e6 * statistics.median(took)
-        ours = 1e6 * stack(spec, 20, turns)[1]
+        ours = stack(spec, 20, turns)[1]
     return [name, engine.name, f"{theirs:.0f}", f"{ours:.1f}", f"{theirs / ours:.0f}"]
 
 
@@ -88,14 +96,13 @@ def main() -> None:
     for name, unit in UNITS.items():
         rows.append(row(name, unit, turns, thousands))
         print("  ".join(rows[-1]), flush=True)
-    os.sched_setaffinity(0, allowed[:2])
-    torch.set_num_threads(2)
-    mlp = spec_of(UNITS["MLP with one hidden layer"])
-    both = {
-        name: stack(replace(mlp, iterations=iterations), 20, turns)
-        for name, iterations in (("eager", 10_000), ("compiled", mlp.iterations))
-    }
-    ratios = [both["eager"][k] / both["compiled"][k] for k in range(2)]
+    mlp, stacks = spec_of(UNITS["MLP with one hidden layer"]), []
+    for threads in (1, 2):
+        os.sched_setaffinity(0, allowed[:threads])
+        torch.set_num_threads(threads)
+        eager, compiled = (stack(replace(mlp, iterations=n), 20, turns) for n in (10_000, mlp.iterations))
+        both = [f"{value:.0f}" for pair in zip(eager, compiled, strict=True) for value in pair]
+        stacks.append([threads, *both, *(f"{a / b:.1f}" for a, b in zip(eager, compiled, strict=True))])
     sections = [
         "# Strangers' units",
         f"{where} Made by `benchmarks/units.py{' --quick' if options.quick else ''}`.",
@@ -106,10 +113,10 @@ def main() -> None:
         "`tests/agreement/test_steps.py::test_one_step_of_strangers_units` compares one step of each with torch in "
         "float64 on the cpu engine, `tests/engines/cuda/test_agreement.py::test_one_step_of_newer_units` the kernels "
         "of the cuda engine, which run on a processor there. No GPU was measured.",
-        f"The MLP on the torch engine with two threads, {SEEDS} runs side by side, per iteration of one run: eager "
-        f"{1e6 * both['eager'][0]:.1f} µs of elapsed and {1e6 * both['eager'][1]:.1f} µs of processor time, compiled "
-        f"{1e6 * both['compiled'][0]:.1f} and {1e6 * both['compiled'][1]:.1f}: {ratios[0]:.1f} and {ratios[1]:.1f} "
-        "times as fast.",
+        f"The MLP on the torch engine, {SEEDS} runs side by side, microseconds per iteration of one run:",
+        machine.table(STACKS, stacks),
+        "Other processes used the machine, so elapsed time, and with two threads processor time too, in which threads "
+        "wait for each other, are those of a busy machine.",
     ]
     text = "\n\n".join(sections) + "\n"
     print(text)
