@@ -252,6 +252,14 @@ def test_a_unit_in_a_cell_is_known_by_the_cell():
         version(bare)
 
 
+def test_a_users_file_may_build_layers(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(f"from arithmos.spec import Layer\nLayer('NMU').blank(2, 1)\n{OWN}")
+    spec = dataclasses.replace(SPEC, model=model(f"NAU>{path}:Mine"))
+    assert len(spec.network(0)) == 2
+    assert Layer(f"{path}:Mine").blank(2, 1).weight.shape == (1, 2)
+
+
 def test_a_users_class_is_a_unit():
     class Mine(NAU):
         pass

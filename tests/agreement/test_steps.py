@@ -1,5 +1,7 @@
 """From fifty states along a run, one step of a fused engine against the same step in float64."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,13 @@ from arithmos.tasks import OPERATIONS
 
 ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
 SEED, STATES = 3, 50
+ROOT = Path(__file__).parents[2]
+STRANGERS = {
+    **{name: name for name in ("INALU", "RealNPU", "NPU", "NRU", "NMRU", "SNMU")},
+    "DividingNMU": f"{ROOT / 'examples' / 'own_unit.py'}:DividingNMU",
+    "GatedPair": f"{ROOT / 'benchmarks' / 'strangers.py'}:GatedPair",
+}
+"""Units of `benchmarks/units.md` that have programs."""
 
 
 def _error(found, exact):
@@ -57,3 +66,8 @@ def test_one_step_of_every_model_on_every_operation(steps, model, operation):
 @pytest.mark.parametrize("name", ODD)
 def test_one_step_of_odd_networks_sizes_and_tasks(steps, name):
     check(steps, ODD[name])
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_one_step_of_strangers_units(steps, name):
+    check(steps, small(f"NAU>{STRANGERS[name]}"))

@@ -102,8 +102,9 @@ class Layer:
 
     def blank(self, in_features: int, out_features: int) -> nn.Module:
         """Build the layer for its form, not its initial values; torch's global generator stays as it is."""
+        unit, options = self.record, dict(self.options)  # a user's file may import what builds layers
         with GENERATOR, torch.random.fork_rng(devices=[]):
-            return self.build(in_features, out_features)
+            return unit.build(in_features, out_features, **options)
 
     def plain(self) -> dict[str, Any]:
         """Return the layer as values that JSON can hold; a user's unit is a name and the digest of its source."""

@@ -107,8 +107,9 @@ class Spec:
     def _check_inputs(self) -> None:
         if not self.model.inputs.strength:
             return
-        cell = self.model.layers[0].blank(*self.sizes)
-        if getattr(cell, "identity", None) is None or "weight" not in getattr(cell, "weights", dict)():
+        unit = self.model.layers[0].record.module
+        gated = hasattr(unit, "gate_value") or not hasattr(unit, "weights")
+        if gated or getattr(unit, "identity", None) is None:
             raise ValueError(f"the inputs of {self.model.name!r} have no regularizer; strength must be 0")
 
     def load(self) -> None:
@@ -245,6 +246,7 @@ class Spec:
         if self.task.sequential:
             return self._reading(seed, self.sequences.initial)
         pairs = zip(self.sizes[:-1], self.sizes[1:], strict=True)
+        self.load()  # a user's file may import what builds layers
         with GENERATOR, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             layers = [layer.build(*pair) for layer, pair in zip(self.model.layers, pairs, strict=True)]

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 from tests.engines.cuda.shim import HOPPER, TURING
+from tests.engines.cuda.test_updates import everything
 
 from arithmos.engines.cuda import compile as compiler
 from arithmos.engines.cuda.plan import make_plan
@@ -41,6 +42,12 @@ def test_the_catalogue_has_all_models():
 def test_every_combination_of_units_compiles(spec, arch, cache):
     code = compiler.cubin(make_plan(spec, ARCHITECTURES[arch]).source, arch)
     assert code[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_updates_beyond_adam_compile(arch, cache):
+    plan = make_plan(everything("GatedNAUNMU"), ARCHITECTURES[arch])
+    assert compiler.cubin(plan.source, arch)[:4] == b"\x7fELF"
 
 
 def test_the_cache_is_used_and_a_damaged_entry_is_not(cache, monkeypatch):

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from numpy.typing import NDArray
 
 from ..._platform import cores
-from ...spec import Spec
+from ...spec import LM, Spec
 from ...tasks import Task
 from ..contract import NO_CONTROL, Control, Failed, Job, Run, State
 from ..probe import unfit, untraced
@@ -47,8 +47,10 @@ class _Waiting:
 
 def refusal(spec: Spec, limits: Limits) -> str | None:
     """Return why a GPU with these limits cannot run a spec, on one line, or None if it can."""
-    if added := spec.beyond_adam:
-        return f"it trains with Adam as in the published runs, without {', '.join(added)}"
+    if isinstance(spec.optimizer, LM):
+        return "it has no second-order optimizer"
+    if spec.optimizer.reinitialize:
+        return "it does not start stagnating runs again"
     if why := unfit(spec) or untraced(spec):
         return why
     try:

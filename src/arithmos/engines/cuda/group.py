@@ -11,11 +11,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...spec import Adam, Spec
+from ...spec import Adam, RMSprop, Spec
 from ...tasks import OPERATIONS, Observations, TableDraws, UniformDraws
 from ..contract import NEVER, Control, Floats, Run, State, curve_records, unit_code
 from ..judge import Judge
 from ..states import ARRAYS, initial, judged, state_of
+from ..updates import loss_scale
 from .device import Device, LoadedKernel, Memory
 from .names import Count, Ended, Error, Settings
 from .plan import KernelPlan, range_constants, range_kind
@@ -84,8 +85,10 @@ class RunGroup:
         own["seeds"] = device.upload(np.array(self.seeds, np.uint32))
         own["constants"] = device.upload(_constants(spec, self.seeds, plan.constants))
         own["curve_records"] = device.upload(kept.astype(np.int32))
-        adam = spec.adam
-        own["adam"] = shared((adam, spec.iterations), lambda: _adam(adam, spec.iterations))
+        optimizer = spec.first_order
+        own["adam"] = shared((optimizer, spec.iterations), lambda: _rates(optimizer, spec.iterations))
+        scales = loss_scale(spec, self.seeds)
+        own["loss_scales"] = device.upload((np.ones(4) if scales is None else scales).astype(np.float32))
         own |= _data(device, spec, self.seeds, shared)
         self._memory = own
         self._slots: tuple[bytes, Memory] | None = None
@@ -186,16 +189,20 @@ def _constants(spec: Spec, seeds: tuple[int, ...], count: int) -> Floats:
     return np.stack([torch.cat([b.detach().float().flatten() for b in one.buffers()]).numpy() for one in networks])
 
 
-def _adam_steps(adam: Adam, iterations: int) -> int:
+def _steps(adam: Adam | RMSprop, iterations: int) -> int:
     """Steps after which the corrections of the moments no longer change in float32."""
+    if isinstance(adam, RMSprop):
+        return 1
     slowest = max(adam.beta1, adam.beta2)
     steps = 1 if slowest == 0 else math.ceil(26 * math.log(2) / -math.log(slowest))
     return min(steps, iterations + 1)
 
 
-def _adam(adam: Adam, iterations: int) -> Floats:
+def _rates(adam: Adam | RMSprop, iterations: int) -> Floats:
     """Return the rate and scale of each step: `[step, 2]`."""
-    t = np.arange(1, _adam_steps(adam, iterations) + 1, dtype=np.float64)
+    if isinstance(adam, RMSprop):
+        return np.array([[adam.lr, 1.0]], np.float32)
+    t = np.arange(1, _steps(adam, iterations) + 1, dtype=np.float64)
     table = np.stack([adam.lr / (1 - adam.beta1**t), 1 / np.sqrt(1 - adam.beta2**t)], axis=1)
     return table.astype(np.float32)
 
@@ -253,7 +260,8 @@ def _columns(x: Floats) -> Floats:
 
 
 def _settings(spec: Spec, addresses: dict[str, int], curve_length: int) -> Settings:
-    adam, schedule = spec.adam, spec.model.schedule
+    own, schedule = spec.first_order, spec.model.schedule
+    beta1, beta2 = (0.0, own.alpha) if isinstance(own, RMSprop) else (own.beta1, own.beta2)
     # A ramp without length is a step: one before its start it is 0, at its start 1.
     start, slope = (
         (schedule.start, 1 / (schedule.end - schedule.start))
@@ -266,13 +274,13 @@ def _settings(spec: Spec, addresses: dict[str, int], curve_length: int) -> Setti
         iterations=spec.iterations,
         ramp_start=math.floor(start),
         every=spec.evaluate_every,
-        adam_steps=_adam_steps(adam, spec.iterations),
+        adam_steps=_steps(own, spec.iterations),
         curve_length=curve_length,
         threshold_count=len(spec.task.criteria),
-        gain1=1 - adam.beta1,
-        beta2=adam.beta2,
-        gain2=1 - adam.beta2,
-        epsilon=adam.eps,
+        gain1=1 - beta1,
+        beta2=beta2,
+        gain2=1 - beta2,
+        epsilon=own.eps,
         strength=schedule.strength,
         ramp_offset=start - math.floor(start),
         ramp_slope=slope,

@@ -57,7 +57,7 @@ __device__ __forceinline__ float arithmetic_target(const Settings& c, const floa
 
 // Draws observation b of a tile at step t, and takes it through the network and back.
 __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, const int (&begin)[SUBSETS], u32 seed, u32 t,
-                                           int tile) {
+                                           int tile, float loss) {
     constexpr int GROUP = 32 / SPLIT;  // observations of a warp
     const int b = warp_id() * GROUP + lane_id() % GROUP, split = lane_id() / GROUP;
     const u32 row = tile * TILE + b;
@@ -86,7 +86,7 @@ __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, c
     const bool taken = BATCH % TILE == 0 || row < BATCH, leaves = SPLIT == 1 || split == 0;
     float terms[TERMS + 1] = {};
     train_observation(sums, s.weights, s.parameters, s.batch, target,
-                      {b, seed, row, t, taken ? 2.0f / ((float)BATCH * OUTPUTS) : 0.0f, taken, leaves}, terms, s.deltas);
+                      {b, seed, row, t, taken ? 2.0f / ((float)BATCH * OUTPUTS) * loss : 0.0f, taken, leaves}, terms, s.deltas);
 
 #pragma unroll
     for (int k = 0; k < TERMS; k += 32) {
@@ -172,6 +172,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     u32 t = (u32)from, left = count;
     u32 wait = t % c.every == 0 ? 0 : c.every - t % c.every;
     int ended = RUNNING;
+    const float loss = SCALED_LOSS ? c.loss_scales[slot] : 1.0f;
+    float validation = PENALTIES > 0 ? c.errors[(i64)slot * ERRORS + END_VALIDATION] : 0.0f;
 
     for (; left; --left, ++t, --wait) {
         bool improved = false;
@@ -182,12 +184,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 break;
             }
             improved = record(c, slot, t, base);
+            if constexpr (PENALTIES > 0) {
+                __syncthreads();
+                validation = c.errors[(i64)slot * ERRORS + END_VALIDATION];
+            }
         }
         const float2 corrections = c.adam[t < c.adam_steps ? t : c.adam_steps - 1];
-        const Strength at = {{corrections.x, corrections.y, c.gain1, c.beta2, c.gain2, c.epsilon}, lambda_at(c, t)};
+        Strength at = {{corrections.x, corrections.y, c.gain1, c.beta2, c.gain2, c.epsilon}, lambda_at(c, t)};
+        penalize(at, t, validation);
         double gates = 0.0;
         for (int tile = 0; tile < TILES; ++tile) {
-            first_half(c, s, begin, seed, t, tile);
+            first_half(c, s, begin, seed, t, tile, loss);
             __syncthreads();
             if (GATED && improved) gates += block_sum(judged_gate(base, tile), s.scratch);
             if constexpr (PARTS > 1) {  // all lanes take part in the exchange

@@ -85,11 +85,19 @@ __device__ __forceinline__ void divide_by_factors(float (&factor)[4], const floa
     }
 }
 
-// One step of Adam, as a value of one iteration.
+// One step of Adam or RMSprop, as a value of one iteration.
 struct Adam {
     float rate, scale, gain1, beta2, gain2, epsilon;
 
+    __device__ __forceinline__ Adam times(float factor) const {
+        return {factor * rate, scale, gain1, beta2, gain2, epsilon};
+    }
+
     __device__ __forceinline__ float operator()(float w, float gradient, float& first, float& second) const {
+        if constexpr (RMSPROP) {
+            second = fmaf(beta2, second, gain2 * gradient * gradient);
+            return w - rate * divide(gradient, root(second) + epsilon);
+        }
         first = fmaf(gain1, gradient - first, first);
         second = fmaf(beta2, second, gain2 * gradient * gradient);
         return w - rate * divide(first, fmaf(root(second), scale, epsilon));
@@ -99,7 +107,27 @@ struct Adam {
 struct Strength {
     Adam adam;
     float lambda;
+    float penalties[PENALTIES + 1];
 };
+
+// The strength of a penalty at step t: ten times as much every so often, up to the most.
+__device__ __forceinline__ float penalty_at(u32 t, double strength, double most, u32 every, i64 after) {
+    if ((i64)t <= after) return 0.0f;
+    for (u32 left = t / every; left && strength < most; --left) strength *= 10.0;
+    return (float)(strength < most ? strength : most);
+}
+
+// The gradient with that of the sum of magnitudes, or of the distance from the magnitude up to which a pull acts.
+__device__ __forceinline__ float with_l1(float gradient, float w, float strength) { return gradient + strength * sign(w); }
+__device__ __forceinline__ float with_pull(float gradient, float w, float strength) {
+    return fabsf(w) <= PULLED ? gradient - strength * sign(w) : gradient;
+}
+
+// The factor that leaves a gradient with at most this norm.
+__device__ __forceinline__ float norm_factor(double squares, float most) {
+    const float factor = most / ((float)sqrt(squares) + NORM_EPSILON);
+    return factor < 1.0f ? factor : 1.0f;
+}
 
 // The gradient with that of the sparsity regularizer, while that has any strength.
 __device__ __forceinline__ float with_penalty(float gradient, float penalty, const Strength& at) {

@@ -71,6 +71,7 @@ FIELDS = (
     ("float*", "best", "[slot, p]"),
     ("float*", "curve", "[slot, curve, 3]"),
     ("const float*", "constants", "[slot, CONSTANTS]"),
+    ("const float*", "loss_scales", "[slot]"),
     ("float*", "errors", "[slot, ERRORS]"),
     ("i64*", "counts", "[slot, SOLVED + threshold_count]"),
     ("const double*", "thresholds", "[threshold]"),

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...spec import Spec
+from ...spec import RMSprop, Spec
+from ...spec.optimizers import PULLED
 from ...tasks import UniformDraws
 from ...tasks.arithmetic import Range
 from ..contract import unit_code
 from ..trace import unit_program
 from ..trace.program import walk
-from .expressions import EXPENSIVE
+from ..updates import NORM_EPSILON
+from .expressions import EXPENSIVE, literal
 from .first import gradient_functions, reduction_functions
 from .names import declarations
 from .observation import judging_function, training_function
@@ -103,7 +105,7 @@ class _Code:
             network = spec.network(0)
         regularized = spec.model.schedule.strength > 0
         self.program = write(units, network, spec.sizes, spec.batch_size, regularized=regularized, keep=keep)
-        self.updates = Updates(self.program)
+        self.updates = Updates(self.program, spec.first_order, spec.model.penalties)
 
     @property
     def keeps(self) -> bool:
@@ -165,18 +167,21 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
         "UNROLL": _unroll(columns, split, sums), "GATHER_UNROLL": 8 if sums <= 4 else 4 if sums <= 12 else 2,
         "CHAINS": 4 if sums <= 6 else 2 if sums <= 16 else 1,
         "OUT_TILE": sizes[1] if sums <= 32 or crossed else 16 if code.kinds == 1 else 8,
-        **{f"{name}_AT": place for name, place in at.items()},
+        "PENALTIES": len(spec.model.penalties), **{f"{name}_AT": place for name, place in at.items()},
     }  # fmt: skip
     flags = {
         "GATED": program.last.unit.gate is not None,
         "WEIGHED": any(layer.unit.weights is not None for layer in program.layers),
         "STAGED": bool(updates.staged),
+        "RMSPROP": isinstance(spec.optimizer, RMSprop),
+        "SCALED_LOSS": spec.first_order.scale_loss,
     }
     lengths = subset_lengths(spec)
     lines = [
         declarations(),
         *(f"constexpr int {name} = {value};" for name, value in constants.items()),
         *(f"constexpr bool {name} = {str(value).lower()};" for name, value in flags.items()),
+        f"constexpr float PULLED = {literal(PULLED)}, NORM_EPSILON = {literal(NORM_EPSILON)};",
         f"constexpr int RANGE = {range_kind(spec)}, SUBSETS = {len(lengths)};",
         f"__device__ constexpr int subset_length(int k) {{ return {_choose(lengths)}; }}",
         '#include "state.cuh"',

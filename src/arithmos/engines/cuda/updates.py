@@ -4,8 +4,9 @@ In most layers each parameter changes by itself, in the thread that has its grad
 parameters on the way; there gradients are stored, and every step ends with a barrier.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from ...spec import Adam, Penalty, RMSprop
 from ..trace import Untraceable
 from ..trace.program import REDUCTIONS, Term, apply
 from .expressions import STARTS, Statements, function, indented, is_number, literal, uses
@@ -20,14 +21,15 @@ class Updates:
 
     Args:
         program: the network.
-        owned: parameters of the first layer whose moments are in registers, by place.
+        optimizer: its optimizer.
+        penalties: regularizers of its parameters, beside that of the schedule.
     """
 
-    def __init__(self, program: NetworkProgram) -> None:
-        self.program = program
+    def __init__(self, program: NetworkProgram, optimizer: Adam | RMSprop, penalties: Sequence[Penalty]) -> None:
+        self.program, self.optimizer, self.penalties = program, optimizer, penalties
         self.places = Allocator()
         self.places.used = program.sums
-        self.staged = [layer for layer in program.layers if not layer.plain]
+        self.staged = [layer for layer in program.layers if not self._plain(layer)]
         self.owned = self._owned()
         for layer in program.layers:
             roots = [*layer.gradients.values(), *layer.penalties.values(), *layer.stored, *(layer.unit.weights or ())]
@@ -35,13 +37,17 @@ class Updates:
                 raise Untraceable(f"{layer.name} multiplies weights over the inputs, which the cuda engine cannot do")
         self.text = self._text()
 
+    def _plain(self, layer: LayerProgram) -> bool:
+        """Return whether each parameter changes by itself, and none waits for the norm of all gradients."""
+        return layer.plain and not self.optimizer.clip_norm
+
     def _owned(self) -> list[Term]:
         """Return the parameters that meet inputs of the first layer, if they are the first of all; else none."""
         first = self.program.first
         owned = [view for view in first.parameters if "i" in view.axes]
         size = sum(first.count(view.axes) for view in owned)
         ends = [first.offsets[view.data.name] + view.data.pieces * first.count(view.axes) for view in owned]
-        return owned if first.plain and owned and max(ends) == size else []
+        return owned if self._plain(first) and owned and max(ends) == size else []
 
     @property
     def each(self) -> int:
@@ -71,6 +77,7 @@ class Updates:
         for layer in self.program.layers:
             lines += self._weigh(layer)
         lines += function("void prepare(const Shared& s)", self._prepared())
+        lines += function("void penalize(Strength& at, u32 t, float validation)", self._penalized())
         lines += self._descend("oi") + self._descend("i")
         lines += function(
             "void descend_terms(const Shared& s, int tile, const Strength& at)",
@@ -115,7 +122,7 @@ class Updates:
         lines = []
         for axes in AXES:
             own = [node for node in layer.stored if node.axes == axes]
-            if own and layer.plain:
+            if own and self._plain(layer):
                 body = [line for node in own for line in _scoped(self._weight(layer, node))]
                 lines += function(f"void weigh{layer.number}_{axes}(const Shared& s, int o, int i)", body)
         return lines
@@ -141,7 +148,7 @@ class Updates:
     def _prepared(self) -> list[str]:
         lines = []
         for layer in self.program.layers:
-            if layer.plain:
+            if self._plain(layer):
                 for axes in AXES:
                     lines += self._each(layer, axes, self._weighed(layer, axes))
             else:
@@ -171,7 +178,7 @@ class Updates:
             value = own.value(layer.gradients[view]) if view in layer.gradients else "0.0f"
             if view in layer.penalties:
                 value = f"with_penalty({value}, {own.value(layer.penalties[view])}, at)"
-            values.append(value)
+            values.append(self._adjusted(layer, view, value))
         lines = own.lines
         for view, value in zip(views, values, strict=True):
             home = self._place(view) if owned else ""
@@ -182,19 +189,39 @@ class Updates:
     def _projected(self, layer: LayerProgram, view: Term, arguments: str) -> str:
         bounds = layer.unit.bounds.get(view.data.name)
         ends = f", {literal(bounds[0])}, {literal(bounds[1])}" if bounds else ""
-        return f"step({arguments}, at.adam{ends})"
+        rates = self.optimizer.layer_rates
+        rate = f".times({literal(rates[layer.number])})" if rates else ""
+        return f"step({arguments}, at.adam{rate}{ends})"
+
+    def _adjusted(self, layer: LayerProgram, view: Term, gradient: str) -> str:
+        """Return the gradient of an element with those of the penalties, its magnitude clipped."""
+        w, size = f"s.parameters[{layer.index(view.data)}]", view.data.pieces * layer.count(view.axes)
+        for k, penalty in enumerate(self.penalties):
+            strength = f"at.penalties[{k}]" if penalty.kind == "l1" else f"at.penalties[{k}] / {literal(size)}"
+            gradient = f"with_{penalty.kind}({gradient}, {w}, {strength})"
+        most = self.optimizer.clip_value
+        return f"clamp({gradient}, {literal(-most)}, {literal(most)})" if most else gradient
+
+    def _penalized(self) -> list[str]:
+        """Return the strengths of the penalties at a step."""
+        lines = []
+        for k, own in enumerate(self.penalties):
+            strength = f"penalty_at(t, {own.strength!r}, {own.most!r}, {own.every}u, {own.after})"
+            waits = f"(double)validation < {own.below!r} ? " if own.below else ""
+            lines.append(f"at.penalties[{k}] = {waits}{strength}{' : 0.0f' if waits else ''};")
+        return lines
 
     def _descend(self, axes: str) -> list[str]:
         """Return the update by what a thread has gathered, of the weights of an output, or of an input alone."""
         layer = self.program.first
         totals = [(k, node) for k, node in enumerate(layer.gathered) if node.axes == axes]
-        keep = "false" if layer.plain else "true"
+        keep = "false" if self._plain(layer) else "true"
         lines = ["bool done = tile == TILES - 1;"]
         for k, node in totals:
             source = f"gradient.g{k}[n]" if axes == "oi" else f"gradient.g{k}"
             place = f"{layer.sums[node]} + {layer.flat(axes)}"
             lines += [f"float g{k} = {source};", f"done = whole<{keep}>(s, {place}, tile, g{k});"]
-        if layer.plain:
+        if self._plain(layer):
             steps = self._steps(layer, axes, {node: f"g{k}" for k, node in totals}, owned=bool(self.owned))
             lines += ["if (done) {", *indented(steps), "}"] if steps else []
         name, where = ("descend_weights", "int o, int n, int i") if axes == "oi" else ("descend_input", "int i")
@@ -204,7 +231,7 @@ class Updates:
     def _terms(self, layer: LayerProgram) -> list[str]:
         """Return the updates by terms of observations: few, so the last threads take them, which have least to do."""
         lines = []
-        keep = "false" if layer.plain else "true"
+        keep = "false" if self._plain(layer) else "true"
         for axes in AXES:
             if layer.first and "i" in axes:
                 continue
@@ -213,7 +240,7 @@ class Updates:
             for k, node in totals:
                 place = f"{layer.sums[node] - self.program.gathered} + k"
                 body += [f"float g{k};", f"done = term_total<{keep}>(s, {place}, tile, g{k});"]
-            if layer.plain:
+            if self._plain(layer):
                 steps = self._steps(layer, axes, {node: f"g{k}" for k, node in totals}, owned=False)
                 body += ["if (done) {", *indented(steps), "}"] if steps else []
             if len(body) > 1:
@@ -221,40 +248,53 @@ class Updates:
         return lines
 
     def _finished(self) -> list[str]:
-        lines = []
+        homes = {layer.number: dict[Term, int]() for layer in self.staged}
+        lines = [line for layer in self.staged for line in self._gradients(layer, homes[layer.number])]
+        factor = ""
+        if most := self.optimizer.clip_norm:
+            lines.append("float squares = 0.0f;")
+            for layer in self.staged:
+                for view, home in homes[layer.number].items():
+                    g = f"s.gradients[{home} + k]"
+                    lines += self._each(layer, view.axes, [f"squares += {g} * {g};"])
+            lines.append(f"const float factor = norm_factor(block_sum(squares, s.scratch), {literal(most)});")
+            factor = "factor * "
         for layer in self.staged:
-            places = {node: place for node, place in layer.sums.items()}
-            gradients = {}
-            for view in layer.parameters:
-                parts = [found[view] for found in (layer.gradients, layer.penalties) if view in found]
-                gradients[view] = parts[0] if len(parts) == 1 else apply("add", *parts)
-
-            def given(node: Term, places: dict[Term, int] = places, layer: LayerProgram = layer) -> str | None:
-                if node in places:
-                    return f"s.gradients[{places[node]} + {layer.flat(node.axes)}]"
-                if node in layer.stored:
-                    return f"s.weights[{layer.stored[node]} + {layer.at(node.axes)}]"
-                return self._raw(layer, node)
-
-            known = {**places, **layer.stored}
-            for node in walk_until(gradients.values(), known):
-                if node.op in REDUCTIONS and node not in known and not is_number(node):
-                    place = self.places.take(layer.count(node.axes))
-                    target = f"s.gradients[{place} + {layer.flat(node.axes)}]"
-                    lines += [*self._each(layer, node.axes, self._reduced(layer, node, given, target)), _BARRIER]
-                    places[node] = place
-            homes = {}
-            for view, gradient in gradients.items():
-                homes[view] = self.places.take(layer.count(view.axes))
-                own = Statements(given, layer.sizes, uses([gradient]))
-                own.set(f"s.gradients[{homes[view]} + k]", gradient)
-                lines += self._each(layer, view.axes, own.lines)
-            lines.append(_BARRIER)
-            for view, home in homes.items():
-                step = self._projected(layer, view, f"s, {layer.index(view.data)}, s.gradients[{home} + k]")
+            for view, home in homes[layer.number].items():
+                step = self._projected(layer, view, f"s, {layer.index(view.data)}, {factor}s.gradients[{home} + k]")
                 lines += self._each(layer, view.axes, [f"{step};"])
             lines += [_BARRIER, *self._staged_weights(layer)]
         return lines
+
+    def _gradients(self, layer: LayerProgram, homes: dict[Term, int]) -> list[str]:
+        """Return what stores the gradients of a layer's parameters, whose places are added to `homes`."""
+        lines = []
+        places = {node: place for node, place in layer.sums.items()}
+        gradients = {}
+        for view in layer.parameters:
+            parts = [found[view] for found in (layer.gradients, layer.penalties) if view in found]
+            gradients[view] = parts[0] if len(parts) == 1 else apply("add", *parts)
+
+        def given(node: Term) -> str | None:
+            if node in places:
+                return f"s.gradients[{places[node]} + {layer.flat(node.axes)}]"
+            if node in layer.stored:
+                return f"s.weights[{layer.stored[node]} + {layer.at(node.axes)}]"
+            return self._raw(layer, node)
+
+        known = {**places, **layer.stored}
+        for node in walk_until(gradients.values(), known):
+            if node.op in REDUCTIONS and node not in known and not is_number(node):
+                place = self.places.take(layer.count(node.axes))
+                target = f"s.gradients[{place} + {layer.flat(node.axes)}]"
+                lines += [*self._each(layer, node.axes, self._reduced(layer, node, given, target)), _BARRIER]
+                places[node] = place
+        for view, gradient in gradients.items():
+            homes[view] = self.places.take(layer.count(view.axes))
+            own = Statements(given, layer.sizes, uses([gradient]))
+            value = self._adjusted(layer, view, own.value(gradient))
+            lines += self._each(layer, view.axes, [*own.lines, f"s.gradients[{homes[view]} + k] = {value};"])
+        return [*lines, _BARRIER]
 
     def _moments(self) -> list[str]:
         """Return the function that moves moments between registers and memory."""
