@@ -10,9 +10,9 @@ from arithmos.papers.claims import claims_of
 from arithmos.papers.verdicts import verdicts
 
 ROOT = Path(__file__).parents[2]
-FIELD = ("schloer2020", "mistry2022", "mistry2022division", "mistry2022snmu", "ranking")
-NOT_RUN = {"mistry2022snmu/two-layers", "mistry2022snmu/noise"}
-"""Experiments with 100 inputs and millions of iterations, which need a GPU."""
+FIELD = ("schloer2020", "heim2020", "mistry2022", "mistry2022division", "mistry2022snmu", "ranking")
+NOT_RUN = ("mistry2022snmu/two-layers", "mistry2022snmu/noise", "schloer2020/function")
+"""Experiments with 100 inputs, of which some or no runs are made: they take hours on two cores."""
 
 
 def by_range(results, experiment, model):
@@ -49,8 +49,8 @@ def test_division_among_ten_inputs_is_solved_as_often_as_published(results):
 
 def test_every_published_number_has_a_verdict(results):
     for key in FIELD:
-        found = verdicts(results, PAPERS[key].experiments)
-        assert not {"not run", "too few runs"} & set(found["verdict"]), key
+        parts = [one for one in PAPERS[key].experiments if not one.qualified_name.startswith(NOT_RUN)]
+        assert not {"not run", "too few runs"} & set(verdicts(results, parts)["verdict"]), key
     assert (verdicts(results, PAPERS["mistry2022"].experiments)["verdict"] != "differs").all()
 
 
@@ -58,7 +58,8 @@ def test_every_experiment_is_run_in_full(results):
     for key in FIELD:
         for experiment in PAPERS[key].experiments:
             runs = [cell.n for _, _, cell in judged(results, [experiment]).of(experiment)]
-            if experiment.qualified_name in NOT_RUN or experiment.name.endswith("-10"):
+            if experiment.qualified_name.startswith((*NOT_RUN, "ranking/")) and set(runs) != {experiment.seeds}:
+                assert experiment.qualified_name.startswith(NOT_RUN) or experiment.name.endswith("-10")
                 continue
             assert set(runs) == {experiment.seeds}, experiment.qualified_name
 
