@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from arithmos.judging.cells import judged
 from arithmos.papers import EXPERIMENTS, PAPERS
 from arithmos.papers.claims import claims_of
+from arithmos.papers.heim2020.estimators import errors
 from arithmos.papers.verdicts import verdicts
 
 ROOT = Path(__file__).parents[2]
@@ -69,6 +71,27 @@ def test_differences_from_the_inalu_paper_are_explained(results):
     differing = found[found["verdict"] == "differs"]
     assert len(differing) == 7
     assert (differing["finding"] != "").all()
+
+
+def test_power_units_on_the_simple_task(results):
+    simple = EXPERIMENTS["heim2020/simple"]
+    cells = {spec.model.name: cell for spec, _, cell in judged(results, [simple]).of(simple)}
+    assert {len(cell.weights) for cell in cells.values()} == {20}
+    assert errors("NPU", cells["NPU"].weights).mean(axis=0) == pytest.approx([0.21, 0.35, 0.21, 0.028], rel=0.03)
+    assert np.median(errors("RealNPU", cells["RealNPU"].weights), axis=0) == pytest.approx(
+        [0.041, 0.029, 0.013, 0.002], abs=0.0006
+    )
+    assert not cells["NPU"].weights[:, 12:24].any()  # the imaginary parts, which never moved
+
+
+def test_the_page_counts_verdicts(results):
+    page = (ROOT / "docs" / "field.md").read_text(encoding="utf-8")
+    for key in ("schloer2020", "heim2020", "mistry2022"):
+        parts = [one for one in PAPERS[key].experiments if not one.qualified_name.startswith(NOT_RUN)]
+        found = verdicts(results, parts)["verdict"].value_counts()
+        counts = [found.sum(), *(found.get(word, 0) for word in ("agrees", "differs", "cannot tell"))]
+        line = next(line for line in page.splitlines() if line.startswith(f"| `{key}`"))
+        assert [int(cell) for cell in line.split("|")[3:7]] == counts, key
 
 
 def test_results_stay_small():
