@@ -23,7 +23,7 @@ EXPERIMENTS = {
 }
 
 
-FIELD = ("schloer2020", "mistry2022", "mistry2022division", "mistry2022snmu", "ranking")
+FIELD = ("schloer2020", "heim2020", "mistry2022", "mistry2022division", "mistry2022snmu", "ranking")
 
 
 def specs_of(*keys):

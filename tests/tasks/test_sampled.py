@@ -110,3 +110,25 @@ def test_it_runs_alike_on_both_engines_and_in_a_file(tmp_path):
     path = tmp_path / "own.toml"
     path.write_text(to_toml(Experiment("own", "", "Own", specs, axis="interpolation")), encoding="utf-8")
     assert load(path).specs == specs
+
+
+def test_scattered_operands_are_sums_over_half_and_a_quarter_of_the_inputs():
+    one = task(input_size=1000, scattered=True, size=50)
+    a, b = one.terms
+    assert not set(a) & set(b)
+    assert (abs(len(a) / 1000 - 0.5) < 0.05, abs(len(b) / 1000 - 0.25) < 0.05) == (True, True)
+    x, t = one.training()
+    np.testing.assert_allclose(t[:, 0], x[:, a].sum(axis=1) / x[:, b].sum(axis=1), rtol=1e-5)
+    assert from_plain(one.plain()) == one
+    small = task(input_size=12, scattered=True)
+    names = [" + ".join(f"x{place + 1}" for place in terms) for terms in small.terms]
+    assert small.formula(0) == "{}/{}".format(*(f"({name})" if "+" in name else name for name in names))
+
+
+def test_older_tasks_keep_their_plain_form():
+    assert "scattered" not in task().plain()
+    assert task(input_size=100, scattered=True).plain()["scattered"] is True
+    with pytest.raises(ValueError, match="scattered must be True or False"):
+        task(scattered=1)
+    with pytest.raises(ValueError, match="must leave inputs for all scattered operands"):
+        task(scattered=True)

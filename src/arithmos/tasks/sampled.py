@@ -2,6 +2,9 @@ r"""Operations on inputs of any distribution, from a fixed table of training row
 
 .. math:: t = a \circ b \quad\text{or}\quad t = f(a), \qquad a = x_k,\; b = x_{k+1}
 
+The operands can also be sums over scattered inputs: each input is a term of a with probability ½, of b with ¼, and of
+neither with ¼, the same for every seed.
+
 Training rows are drawn from a distribution once, the same for every seed, and batches take them with replacement. So
 every engine that draws rows of a table runs the task at full speed.
 """
@@ -18,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _checks, philox
-from .._keys import NUMBER, REQUIRED, TEXT, WHOLE, Key
+from .._keys import FLAG, NUMBER, REQUIRED, TEXT, WHOLE, Key
 from .._keys import fields as keys
 from . import distributions
 from .arithmetic import EVALUATION_SIZE, symbol
@@ -34,15 +37,18 @@ TARGETS: dict[str, tuple[int, str, Callable[..., Any]]] = {
     "mul": (2, "{}*{}", np.multiply),
     "div": (2, "{}/{}", np.divide),
     "reciprocal": (1, "1/{}", np.reciprocal),
+    "four": (2, "", lambda a, b: np.stack([a + b, a * b, a / b, np.sqrt(a)], -1)),
 }
-"""Number of operands, formula and function of each operation."""
+"""Number of operands, formula and function of each operation; "four" has several outputs, and no single formula."""
+OUTPUTS = {"four": 4}
+"""Number of outputs of the operations that have more than one."""
 
 MOST_ROWS = 2**24
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled(Observations):
-    """Operation on one or two inputs of any distribution.
+    """Operation on one or two inputs of any distribution; "four" is all of a + b, a·b, a/b and √a at once.
 
     Args:
         operation: one of `TARGETS`.
@@ -52,6 +58,7 @@ class Sampled(Observations):
         first: position of the first operand, counted from 0; the second one follows it.
         size: number of training rows.
         absolute: test error below which a run is solved.
+        scattered: whether the operands are sums over scattered inputs, instead of inputs at `first`.
 
     Example:
         >>> task = Sampled(operation="div", interpolation="U[-2,-0.1] | U[0.1,2]", extrapolation="U[-6,-2] | U[2,6]")
@@ -60,7 +67,6 @@ class Sampled(Observations):
     """
 
     kind = "sampled"
-    output_size = 1
     version = 1
     """Version, which changes when the same task and seed give other numbers."""
 
@@ -71,6 +77,7 @@ class Sampled(Observations):
     first: int = 0
     size: int = 64_000
     absolute: float = ABSOLUTE
+    scattered: bool = False
 
     def __post_init__(self) -> None:
         operands = TARGETS[_checks.one_of("operation", self.operation, TARGETS)][0]
@@ -85,19 +92,23 @@ class Sampled(Observations):
             )
         self._set("size", _checks.whole("size", self.size, 1, MOST_ROWS))
         self._set("absolute", float(_checks.positive("absolute", _checks.number("absolute", self.absolute))))
+        if not isinstance(self.scattered, bool):
+            raise ValueError(f"scattered must be True or False, got {_checks.shown(self.scattered)}")
+        if not all(map(len, self.terms)):
+            raise ValueError(f"input_size must leave inputs for all scattered operands, got {self.input_size}")
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
     def plain(self) -> dict[str, Any]:
         """Return the task as values that JSON can hold."""
-        own = {one.name: getattr(self, one.name) for one in fields_of(self)}
+        own = {name: getattr(self, name) for name in _names(scattered=self.scattered)}
         return {"kind": self.kind, "version": self.version, **own}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Sampled":
         """Return the task with this plain form."""
-        return cls(**values(cls, plain, [one.name for one in fields_of(cls)]))
+        return cls(**values(cls, plain, _names(scattered="scattered" in plain)))
 
     @staticmethod
     def keys() -> tuple[Key, ...]:
@@ -117,6 +128,7 @@ class Sampled(Observations):
             ("first", WHOLE, "Position of the first operand, counted from 0; the second one follows it."),
             ("size", WHOLE, "Number of training rows."),
             ("absolute", NUMBER, "Test error below which a run is solved."),
+            ("scattered", FLAG, "Whether the operands are sums over scattered inputs."),
         )
 
     @classmethod
@@ -131,13 +143,13 @@ class Sampled(Observations):
     @staticmethod
     def sizes(plain: Mapping[str, Any]) -> tuple[int, int]:
         """Return the width of input and output from a plain form of any version."""
-        return plain["input_size"], 1
+        return plain["input_size"], OUTPUTS.get(plain["operation"], 1)
 
     @staticmethod
     def columns() -> Columns:
         """Return the columns of a store, which arithmetic tasks have too."""
         return {
-            "operation": (str, "add, sub, mul, div or reciprocal"),
+            "operation": (str, "add, sub, mul, div, reciprocal or four"),
             "interpolation": (str, "distribution of training inputs, a JSON string"),
             "extrapolation": (str, "distribution of test inputs, a JSON string"),
         }
@@ -159,18 +171,28 @@ class Sampled(Observations):
 
     def memory(self, batch_size: int, records: int) -> dict[str, int]:
         """Return the bytes of the training rows."""
-        return {"size": 4 * self.size * (self.input_size + 1)}
+        return {"size": 4 * self.size * (self.input_size + self.output_size)}
 
     @property
-    def operands(self) -> slice:
-        """Positions of the operands."""
-        return slice(self.first, self.first + TARGETS[self.operation][0])
+    def output_size(self) -> int:
+        """Width of the network's output."""
+        return OUTPUTS.get(self.operation, 1)
+
+    @property
+    def terms(self) -> list[NDArray[np.intp]]:
+        """Positions of the inputs that each operand is the sum of."""
+        count = TARGETS[self.operation][0]
+        if not self.scattered:
+            return [np.array([self.first + place]) for place in range(count)]
+        drawn = philox.words((0, philox.SHARED), philox.SPLIT, 0, self.input_size, 1)[:, 0] >> 30
+        return [np.flatnonzero(part) for part in (drawn < 2, drawn == 2)][:count]
 
     def _observations(self, stream: int, text: str, rows: int) -> Pair:
         x = _inputs(stream, text, rows, self.input_size)
+        operands = [x[:, terms].sum(axis=1, dtype=np.float64) for terms in self.terms]
         with np.errstate(divide="ignore"):
-            t = TARGETS[self.operation][2](*x[:, self.operands].T.astype(np.float64))
-        return x, t.astype(np.float32)[:, None]
+            t = TARGETS[self.operation][2](*operands)
+        return x, t.astype(np.float32).reshape(rows, self.output_size)
 
     def training(self) -> Pair:
         """Return the rows from which batches are drawn."""
@@ -197,8 +219,13 @@ class Sampled(Observations):
 
     def formula(self, seed: int) -> str:
         """Return the target as an expression in x1, x2, …, readable for people and SymPy."""
-        place = range(self.input_size)[self.operands]
-        return TARGETS[self.operation][1].format(*(f"x{i + 1}" for i in place))
+        sums = [" + ".join(f"x{place + 1}" for place in terms) for terms in self.terms]
+        return TARGETS[self.operation][1].format(*(f"({one})" if "+" in one else one for one in sums))
+
+
+def _names(*, scattered: bool) -> list[str]:
+    """Return the names of the fields in a plain form; older tasks have no scattered operands."""
+    return [one.name for one in fields_of(Sampled) if scattered or one.name != "scattered"]
 
 
 @lru_cache(maxsize=8)

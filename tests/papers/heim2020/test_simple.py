@@ -25,7 +25,7 @@ def test_grids_and_training_rows():
     assert (POSITIVE.min(), POSITIVE.max(), len(POSITIVE)) == (0.1, 4.0, 40**2)
     assert np.abs(WIDE).min() == 0.1  # no divisor of 0
     x, t = SIMPLE.specs[0].task.training()
-    assert (x.min() >= 0.1, x.max() <= 2.1, t.shape[1]) == (True, True, 4)
+    assert (x.min() >= np.float32(0.1), x.max() <= np.float32(2.1), t.shape[1]) == (True, True, 4)
     np.testing.assert_allclose(t, targets(x.astype(np.float64)), rtol=1e-6)
 
 

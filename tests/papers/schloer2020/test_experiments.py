@@ -1,4 +1,4 @@
-"""Experiment 1 of Schlör et al. (2020): its size, its data, and the counts that it is compared with."""
+"""Experiments 1 and 4 of Schlör et al. (2020): their sizes, data, and the counts that they are compared with."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from arithmos.papers import PAPERS
 from arithmos.papers.schloer2020.experiments import DISTRIBUTIONS
 from arithmos.tasks.distributions import sample
 
-EXPERIMENTS = {one.name: one for one in PAPERS["schloer2020"].experiments}
+EVERY = {one.name: one for one in PAPERS["schloer2020"].experiments}
+EXPERIMENTS = {name: one for name, one in EVERY.items() if name.startswith("minimal")}
 
 
 def test_there_are_840_of_1120_runs():
@@ -43,3 +44,17 @@ def test_normal_inputs_have_the_middle_and_a_sixth_of_the_width():
     words = np.random.default_rng(0).integers(0, 2**32, (20_000, 1), dtype=np.uint32)
     for text, middle in [(DISTRIBUTIONS[3][0], 1.0), (DISTRIBUTIONS[3][1], 9.0)]:
         assert sample(text, words).mean() == pytest.approx(middle, abs=0.05)
+
+
+def test_experiment_4_has_two_layers_and_sums_over_scattered_inputs():
+    functions = {name: one for name, one in EVERY.items() if name.startswith("function")}
+    assert sum(one.runs for one in functions.values()) == 240  # of 320; the other NALU is left out
+    specs = [spec for one in functions.values() for spec in one.specs]
+    assert {(spec.sizes, spec.iterations, spec.batch_size) for spec in specs} == {((100, 2, 1), 100_000, 64)}
+    assert {len(spec.model.layers) for spec in specs} == {2}
+    assert all(spec.task.scattered for spec in specs)
+    counts = {name: one.published.table.groupby("model")["k"].sum().to_dict() for name, one in functions.items()}
+    assert counts["function-addition"] == {"NALU": 0, "INALU": 16, "INALUShared": 20}
+    assert counts["function-subtraction"] == {"NALU": 0, "INALU": 17, "INALUShared": 13}
+    for name, one in functions.items():
+        assert {(spec.model.name, at) for spec, at in one.places()} == set(one.published.cells), name

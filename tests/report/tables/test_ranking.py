@@ -28,7 +28,7 @@ class Mine(NMU):
 
 def run(spec, seed, best, end):
     limits = spec.task.thresholds()
-    measured = {"best_test": best, "end_test": end, "solved_at": dict.fromkeys(limits, -1)}
+    measured = {"best_test": best, "end_test": end, "solved_at": dict.fromkeys(limits, -1), "exact": best < 1}
     return make_run(spec, seed, "cpu", thresholds=limits, **measured)
 
 
@@ -47,7 +47,7 @@ def test_counts_by_each_rule(store):
     assert list(frame) == COLUMNS
     [row] = frame.to_dict("records")
     assert (row["operation"], row["inputs"], row["model"], row["at"]) == ("mul", 2, "NMU", "U[1,2]")
-    assert [row["runs"], *(row[rule] for rule in RULES)] == [4, 1, 3, 1]
+    assert [row["runs"], *(row[rule] for rule in RULES)] == [4, 1, 3, 1, 3]
 
 
 def test_own_cells_take_the_place_of_shipped_ones(store):
@@ -100,22 +100,38 @@ def test_the_documentation_has_the_table_and_the_counts():
     rows = [line for line in render_ranking(two, "markdown").splitlines() if line.startswith("|")]
     assert "\n".join(rows) in page
     counts = two.groupby(["operation", "model"])[["runs", *RULES]].sum()
-    assert counts.loc[("mul", "NMU")].tolist() == [225, 212, 212, 212]
+    assert counts.loc[("mul", "NMU")].tolist() == [225, 212, 212, 212, 212]
     assert counts.loc[("div", "NACMul"), ["epsilon", "absolute"]].tolist() == [12, 162]
     assert counts.loc[("div", "NALU"), ["epsilon", "absolute"]].tolist() == [0, 71]
-    few = counts[counts["runs"] != 225]
-    assert len(few) == 21
-    assert set(few["runs"]) == {45}
-    quoted = {"NMRU": (45, 45), "NRU": (45, 41), "RealNPUModified": (42, 40), "RealNPU": (16, 9), "NPU": (11, 7)}
-    for unit, solved in {**quoted, "INALU": (16, 16), "GNALU": (0, 0)}.items():
+    assert set(counts["runs"]) == {225}
+    assert len(counts) == sum(map(len, CONTENDERS.values()))
+    quoted = {
+        "NMRU": (225, 224),
+        "NRU": (225, 194),
+        "RealNPUModified": (214, 205),
+        "RealNPU": (88, 51),
+        "NPU": (54, 38),
+    }
+    for unit, solved in {**quoted, "INALU": (80, 80), "GNALU": (0, 0)}.items():
         assert tuple(counts.loc[("div", unit), ["epsilon", "last"]]) == solved
-    assert [counts.loc[("mul", unit), "epsilon"] for unit in ("SNMU", "NMRU", "NRU")] == [45, 45, 45]
+    assert counts.loc[("div", "GNALU"), "absolute"] == 77
+    assert [counts.loc[("mul", unit), "epsilon"] for unit in ("SNMU", "NMRU", "NRU")] == [225] * 3
+    assert counts.loc[("div", "NACMul"), ["epsilon", "exact"]].tolist() == [12, 164]
+    assert counts.loc[("div", "RealNPU"), ["epsilon", "exact"]].tolist() == [88, 172]
+    assert (two["exact"] >= two["epsilon"]).all()
+    in_range = two.set_index(["operation", "model", "at"])
+    assert in_range.loc[("div", "NRU", "U[-2,2]"), "last"] == 2
+    assert in_range.loc[("div", "RealNPUModified", "U[-2,2]"), "epsilon"] == 14
     negative = two[two["at"].str.startswith("U[-") & (two["at"] != "U[-2,2]")]
     below = negative.groupby(["operation", "model"])[["runs", "epsilon"]].sum()
-    assert [below.loc[("div", unit)].tolist() for unit in ("RealNPU", "NPU", "INALU")] == [[20, 5], [20, 0], [20, 0]]
+    assert [below.loc[("div", unit), "epsilon"] for unit in ("RealNPU", "NPU", "INALU")] == [34, 0, 0]
+    assert set(below["runs"]) == {100}
     assert not below.loc[[("mul", unit) for unit in ("RealNPU", "NPU", "MulMCFC")], "epsilon"].any()
-    ten = frame[(frame["inputs"] == 10) & (frame["operation"] == "add")]
-    assert ten[["runs", "epsilon", "last"]].sum().tolist() == [225, 221, 53]
+    ten = frame[frame["inputs"] == 10].groupby(["operation", "model"])[["runs", "epsilon", "last"]].sum()
+    assert ten.loc[("add", "NAU")].tolist() == [225, 221, 53]
+    assert ten.loc[("sub", "NAU")].tolist() == [225, 222, 59]
+    for unit, solved in {"NMRU": 203, "RealNPUModified": 192, "RealNPU": 161}.items():
+        assert ten.loc[("div", unit), ["runs", "epsilon"]].tolist() == [225, solved]
 
 
 def test_a_unit_of_ones_own_gets_the_same_problems(tmp_path):

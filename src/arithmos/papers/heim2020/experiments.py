@@ -1,16 +1,13 @@
 """The simple task of Heim et al. (2020): four functions of two numbers, by two layers."""
 
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import philox
 from ...spec import Adam, Layer, Model, RMSprop, Spec
 from ...spec.optimizers import Optimizer
-from ...tasks import Rows
-from ...tasks.distributions import sample
+from ...tasks import Sampled
 from ..experiment import Experiment
 from ..published import Published
 
@@ -18,9 +15,8 @@ Floats = NDArray[np.float64]
 
 FUNCTIONS = ("add", "mul", "div", "root")
 """Outputs of the networks: a + b, a·b, a/b and √a."""
-TRAINING = "U[0.1,2.1]"
 ROWS = 2**16
-"""Rows, a fifth of which are for validation; the released program draws new ones at every iteration."""
+"""Training rows; the released program draws new ones at every iteration."""
 HIDDEN = 6
 SEEDS = 20
 RATE = 5e-3
@@ -56,12 +52,7 @@ POSITIVE = grid(np.arange(0.1, 4.05, 0.1).round(1))
 """Inputs on which roots are tested."""
 
 
-@lru_cache(maxsize=1)
-def task() -> Rows:
-    """Return the task, tested on the positive grid."""
-    x = sample(TRAINING, philox.words((0, philox.SHARED), philox.TRAIN, 0, ROWS, 2)).astype(np.float64)
-    return Rows(x, targets(x), test=(POSITIVE, targets(POSITIVE)))
-
+TASK = Sampled(operation="four", interpolation="U[0.1,2.1]", extrapolation="U[0.1,4]", size=ROWS)
 
 CONTENTS = (
     Experiment(
@@ -70,7 +61,7 @@ CONTENTS = (
         title="Four functions of two numbers at once",
         specs=tuple(
             Spec(
-                task=task(),
+                task=TASK,
                 model=model,
                 hidden_size=HIDDEN,
                 iterations=20_000,

@@ -1,5 +1,6 @@
-"""Experiment 1 of Schlör et al. (2020): one layer, two inputs, four operations, seven distributions."""
+"""Experiments of Schlör et al. (2020): one layer on two inputs, and two layers on sums over 100 inputs."""
 
+import dataclasses
 from pathlib import Path
 
 from ...spec import Layer, Model, Penalty, RMSprop, Spec
@@ -32,6 +33,18 @@ MODELS = (
 )
 
 
+FUNCTIONS = (("U[-3,3]", "U[-5,-3]"), ("N(0,1)[-3,3]", "N(3.5,0.16667)[3,4]"))
+"""Distributions of experiment 4."""
+DEEP = tuple(dataclasses.replace(model, layers=model.layers * 2) for model in MODELS)
+"""Networks of two layers."""
+
+
+def _function(model: Model, operation: str, ends: tuple[str, str]) -> Spec:
+    """Return a spec of experiment 4: an operation on two sums over scattered inputs."""
+    inputs = Sampled(operation=operation, interpolation=ends[0], extrapolation=ends[1], input_size=100, scattered=True)
+    return dataclasses.replace(_spec(model, operation, ends), task=inputs, hidden_size=2)
+
+
 def _spec(model: Model, operation: str, ends: tuple[str, str]) -> Spec:
     return Spec(
         task=Sampled(operation=operation, interpolation=ends[0], extrapolation=ends[1]),
@@ -43,15 +56,33 @@ def _spec(model: Model, operation: str, ends: tuple[str, str]) -> Spec:
     )
 
 
-CONTENTS = tuple(
-    Experiment(
-        name=f"minimal-{word}",
-        item="Experiment 1",
-        title=f"One layer, {word} of two inputs",
-        specs=tuple(_spec(model, operation, ends) for model in MODELS for ends in DISTRIBUTIONS),
-        seeds=SEEDS,
-        axis="interpolation",
-        published=Published(Path(__file__).with_name("published") / f"{word}.csv"),
-    )
-    for operation, word in WORDS.items()
+def _published(name: str) -> Published:
+    return Published(Path(__file__).with_name("published") / f"{name}.csv")
+
+
+CONTENTS = (
+    *[
+        Experiment(
+            name=f"minimal-{word}",
+            item="Experiment 1",
+            title=f"One layer, {word} of two inputs",
+            specs=tuple(_spec(model, operation, ends) for model in MODELS for ends in DISTRIBUTIONS),
+            seeds=SEEDS,
+            axis="interpolation",
+            published=_published(word),
+        )
+        for operation, word in WORDS.items()
+    ],
+    *[
+        Experiment(
+            name=f"function-{word}",
+            item="Experiment 4",
+            title=f"Two layers, {word} of two sums over 100 inputs",
+            specs=tuple(_function(model, operation, ends) for model in DEEP for ends in FUNCTIONS),
+            seeds=SEEDS,
+            axis="interpolation",
+            published=_published(f"function-{word}"),
+        )
+        for operation, word in WORDS.items()
+    ],
 )
