@@ -182,6 +182,8 @@ def values(rng: random.Random, table: pa.Table, kind: str) -> bytes:
 def nonsense(rng: random.Random, kind: pa.DataType) -> Any:
     if pa.types.is_list(kind):
         return [nonsense(rng, kind.value_type) for _ in range(rng.randrange(4))]
+    if pa.types.is_map(kind):
+        return [(nonsense(rng, kind.key_type), nonsense(rng, kind.item_type)) for _ in range(rng.randrange(4))]
     if pa.types.is_integer(kind):
         return rng.choice([-1, 2, 2**31, 2**62, -(2**62)])  # not the seeds of sound runs, whose first row counts
     if pa.types.is_floating(kind):
