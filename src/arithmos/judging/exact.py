@@ -44,7 +44,7 @@ def with_verdicts(store: Snapshot, runs: pd.DataFrame) -> pd.DataFrame:
     unseen = runs["exact"].isna()
     if unseen.any():
         specs = store.described(["spec"]).set_index("spec_id")["spec"]
-        able = {spec_id for spec_id in runs.loc[unseen, "spec_id"].unique() if _can_judge(specs[spec_id])}
+        able = {one for one in runs.loc[unseen, "spec_id"].unique() if _can_judge(specs.get(one))}
         unseen &= runs["spec_id"].isin(able)
     if not unseen.any():
         return runs
@@ -58,7 +58,9 @@ def with_verdicts(store: Snapshot, runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(exact=verdicts)
 
 
-def _can_judge(spec: str) -> bool:
+def _can_judge(spec: str | None) -> bool:
+    if spec is None:  # in a part whose other columns could be read
+        return False
     try:
         return described(spec).draws is not None
     except ValueError:

@@ -35,7 +35,8 @@ def gate_counts(cells: Cells, experiment: Experiment) -> pd.DataFrame:
         for gate in gates
     ]
     columns = [*names, "source", "verdict", "gate", "count"]
-    counts = pd.concat([pd.DataFrame(ours, columns=columns), _published(experiment, specs)[columns]])
+    both = [pd.DataFrame(ours, columns=columns), _published(experiment, specs)[columns]]
+    counts = pd.concat([frame for frame in both if len(frame)] or both[:1])
     counts = counts.assign(gate=(counts["gate"].astype(float) * 24).round() / 24)
     bins = counts.groupby(columns[:-1], sort=False)["count"].sum().reset_index()
     return bins.assign(share=bins["count"] / bins.groupby([*names, "source"])["count"].transform("sum"))
