@@ -7,6 +7,7 @@ import pytest
 from tests.agreement.specs import small
 from tests.engines.cuda.runs import group
 from tests.engines.cuda.shim import HostDevice
+from tests.engines.test_probe import UNITS
 from tests.engines.test_updates import CASES, L1, spec_of, written_down
 
 from arithmos.engines.contract import Control
@@ -65,5 +66,9 @@ def test_a_penalty_waits_for_a_validation_error(host):
 
 def test_what_the_engine_refuses(host):
     assert refusal(everything("NMU"), host.limits) is None
+    unused = small(f"NAU>{UNITS}:Frozen")
+    assert refusal(unused, host.limits) is None
+    unused = dataclasses.replace(unused, model=dataclasses.replace(unused.model, penalties=(L1,)))
+    assert "has a parameter unused that only a penalty trains" in refusal(unused, host.limits)
     stagnant = small("NMU", optimizer=Adam(reinitialize=30))
     assert refusal(stagnant, host.limits) == "it does not start stagnating runs again"

@@ -9,7 +9,7 @@ from ...spec.optimizers import PULLED
 from ...tasks import UniformDraws
 from ...tasks.arithmetic import Range
 from ..contract import unit_code
-from ..trace import unit_program
+from ..trace import Untraceable, unit_program
 from ..trace.program import walk
 from ..updates import NORM_EPSILON
 from .expressions import EXPENSIVE, literal
@@ -105,6 +105,11 @@ class _Code:
             network = spec.network(0)
         regularized = spec.model.schedule.strength > 0
         self.program = write(units, network, spec.sizes, spec.batch_size, regularized=regularized, keep=keep)
+        for layer, module in zip(self.program.layers, network, strict=True):
+            known = {view.data.name for view in layer.parameters}
+            for name, parameter in module.named_parameters() if spec.model.penalties else ():
+                if parameter.requires_grad and name not in known:
+                    raise Untraceable(f"{layer.name} has a parameter {name} that only a penalty trains")
         self.updates = Updates(self.program, spec.first_order, spec.model.penalties)
 
     @property

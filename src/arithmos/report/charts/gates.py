@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from ...judging.cells import Cells
+from ...nn import UNITS
 from ...papers import Experiment
 
 CENTERS = [center / 24 for center in range(25)]
@@ -11,9 +12,9 @@ CENTERS = [center / 24 for center in range(25)]
 
 
 def gated(experiment: Experiment) -> bool:
-    """Return whether all networks of an experiment end in a gate; a user's file is not run to find out."""
+    """Return whether all networks of an experiment end in a unit of the paper with a gate."""
     last = [spec.model.layers[-1] for spec in experiment.specs]
-    return all(layer.file is None and hasattr(layer.record.module, "gate_value") for layer in last)
+    return all(layer.name in UNITS and hasattr(UNITS[layer.name].module, "gate_value") for layer in last)
 
 
 def gate_counts(cells: Cells, experiment: Experiment) -> pd.DataFrame:
