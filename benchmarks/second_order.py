@@ -23,15 +23,22 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 import arithmos
-from arithmos.nn import NAU, NMU
+from arithmos.engines.contract import Job
+from arithmos.engines.cpu import CpuEngine
+from arithmos.nn import NAU, NMU, RealNPU
 from arithmos.optim import LevenbergMarquardt
 from arithmos.optim._jacobian import jacobian
 from arithmos.optim.forms import whole_powers
 from arithmos.optim.products import rounded
 from arithmos.optim.search import FormulaSearch
+from arithmos.spec import MODELS, Spec
+from arithmos.tasks import Arithmetic
 
 INPUTS, ROWS, HELD, SUBSET = 100, 1024, 256, 25
 RANGES = ((1.0, 2.0), (-2.0, 2.0))
+PUBLISHED_RANGES = ((-2.0, -1.0), (-2.0, 2.0), (0.0, 1.0), (0.1, 0.2), (1.0, 2.0), (1.1, 1.2), (10.0, 20.0))
+ADAM_STEPS = 1_436_000
+"""Median iteration at which the NMU has the default product, of 1,600 runs with Adam in `results/`."""
 
 
 @dataclass(frozen=True)
@@ -205,11 +212,62 @@ def stacked(count: int) -> str:
     return machine.table(["stack", "exact", "iterations", "core-seconds per seed", "seeds per two core-minutes"], rows)
 
 
+def whole_calls(count: int) -> tuple[str, float]:
+    """Core-seconds of whole calls of `train` on products of several sizes, and the median of the first."""
+    rows, first = [], 0.0
+    for inputs, given in ((INPUTS, ROWS + HELD), (INPUTS, 150), (300, 2912), (1000, 8512)):
+        spent, exact, iterations = [], 0, []
+        for seed in range(count if inputs == INPUTS else max(1, count // 10)):
+            torch.manual_seed(seed)
+            x = torch.rand(given, inputs, dtype=torch.float64) + 1
+            t = x[:, : inputs // 4].sum(1, keepdim=True) * x[:, inputs // 8 : inputs // 8 + inputs // 4].sum(
+                1, keepdim=True
+            )
+            began = time.process_time()
+            result = arithmos.train(nn.Sequential(NAU(inputs, 2), NMU(2, 1)).double(), (x, t), method="auto")
+            spent.append(time.process_time() - began)
+            exact, iterations = exact + result.exact, [*iterations, result.iterations]
+        median = statistics.median(spent)
+        first = first or median
+        rows.append([inputs, given, f"{exact} of {len(spent)}", f"{statistics.median(iterations):.0f}"])
+        rows[-1] += [f"{median:.3f}", f"{60 / statistics.mean(spent):,.0f}", f"{120 / statistics.mean(spent):,.0f}"]
+    header = ["inputs", "rows", "exact", "iterations, median", "core-seconds, median"]
+    return machine.table([*header, "per core-minute", "per two core-minutes"], rows), first
+
+
+def adam_seconds(steps: int = 20_000) -> float:
+    """Core-seconds of Adam on the cpu engine for the default product, by the time of its first steps."""
+
+    def spend(steps: int) -> float:
+        spec = Spec(task=Arithmetic(operation="mul"), model=MODELS["NMU"], iterations=steps)
+        began = time.process_time()
+        list(CpuEngine(1).run([Job(spec, (0,))]))
+        return time.process_time() - began
+
+    spend(1000)
+    return ADAM_STEPS * (spend(5 * steps) - spend(steps)) / (4 * steps)
+
+
+def reciprocals(count: int) -> str:
+    """Runs in which 1 / Σ is found among 100 inputs, by range."""
+    rows = []
+    for low, high in PUBLISHED_RANGES:
+        exact, began = 0, time.process_time()
+        for seed in range(count):
+            torch.manual_seed(seed)
+            x = torch.rand(ROWS, INPUTS, dtype=torch.float64) * (high - low) + low
+            model = nn.Sequential(NAU(INPUTS, 2), RealNPU(2, 1)).double()
+            exact += arithmos.train(model, (x, 1 / x[:, :SUBSET].sum(1, keepdim=True)), method="auto").exact
+        rows.append([f"U[{low:g},{high:g}]", f"{exact} of {count}", f"{(time.process_time() - began) / count:.3f}"])
+    return machine.table(["range", "exact", "core-seconds"], rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=2.0, help="core-seconds per run")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--limit", type=float, default=1.0, help="core-seconds per run")
     parser.add_argument("--stack", type=int, default=32, help="seeds of the stacked search")
+    parser.add_argument("--calls", type=int, default=100, help="calls of train")
     options = parser.parse_args()
     torch.set_num_threads(1)
     by_lm(problem(0, 1.0, 2.0, told=False)).__next__()  # loads what torch.func needs
@@ -223,6 +281,16 @@ def main() -> None:
     print("core-seconds are medians over the exact runs, or over all where none is. A step of LBFGS is up to 20 inner")
     print("iterations, and SciPy is asked after every 20 evaluations.\n")
     print(comparison(options.seeds, options.limit))
+    calls, median = whole_calls(options.calls)
+    print("\n## Whole calls\n\n`arithmos.train` on products of sums of a quarter of the inputs, U[1,2].\n")
+    print(calls)
+    adam = adam_seconds()
+    print(
+        f"\nAdam on the cpu engine takes {adam:.1f} core-seconds for the {ADAM_STEPS:,} iterations that it needs on the"
+    )
+    print(f"first of these: {adam / median:,.0f} times as long.")
+    print("\n## Reciprocals\n\n1 / Σ by NAU(100, 2), RealNPU(2, 1).\n")
+    print(reciprocals(options.calls))
     print("\n## Stacked\n\nThe search on U[1,2] with 1,024 rows, several seeds at once.\n")
     print(stacked(options.stack))
 

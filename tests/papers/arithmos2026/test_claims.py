@@ -22,4 +22,5 @@ def test_every_run_is_stored(cells):
 
 def test_claims_hold(cells):
     found = claims_of(cells, PAPER.claims).set_index("claim")["verdict"]
-    assert found.to_dict() == {"lm-ranges": "holds", "lm-quotients": "holds", "slow-nmu-success": "holds"}
+    assert set(found) == {"holds"}, found.to_dict()
+    assert len(found) == len(PAPER.claims)

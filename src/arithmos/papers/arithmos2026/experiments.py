@@ -7,17 +7,19 @@ part of the sweeps that it made.
 import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from ...optim import SparsitySchedule
 from ...spec import LM, MODELS, Adam, Layer, Model, Spec
 from ...tasks import Arithmetic
-from ...tasks.arithmetic import Operation, Range
+from ...tasks.arithmetic import Operation, Range, symbol
 from ..experiment import Experiment
 from ..published import Published
 
 ITERATIONS = 200
 ROWS = 1024
 """Observations per iteration of the recipe; with 100 inputs it learns 200 weights or fewer."""
+SEEDS, FEWER = 100, 20
 
 PUBLISHED_NMU = MODELS["NMU"]
 NMU_LM = dataclasses.replace(PUBLISHED_NMU, name="NMU-LM", label="NMU, LM")
@@ -49,21 +51,34 @@ RAMP = SparsitySchedule(10.0, 10_000, 15_000)
 """A short run that regularizes in its second half: U[-2, 2] is well conditioned, and takes Adam no longer."""
 
 
+MENDED_ADAM = Adam(lr=1e-2, layer_rates=(1.0, 0.3), scale_loss=True)
+"""Ten times the published rate, a third of that for the NMU's weights, and a loss that does not depend on units."""
+
+WELL_CONDITIONED = RANGES[1]
+
+
+MENDED = {WELL_CONDITIONED: 100_000, RANGES[3]: 1_500_000}
+"""Ranges of the mended Adam, with its iterations: inputs that do not vary around 0 take longer."""
+
+
+def _mended(range_: tuple[Range, Range], length: int) -> Spec:
+    """Return a spec of the mended Adam, which regularizes late: earlier, wrong weights would be rounded."""
+    ramp = SparsitySchedule(0.03, 0.8 * length, 0.9 * length)
+    model = dataclasses.replace(PUBLISHED_NMU, name="NMU-mended", label="NMU, mended Adam", schedule=ramp)
+    return Spec(task=_on(range_), model=model, iterations=length, optimizer=MENDED_ADAM)
+
+
 def _lm(task: Arithmetic, model: Model = NMU_LM, **changes: object) -> Spec:
     settings = {"iterations": ITERATIONS, "batch_size": ROWS, "evaluate_every": 1, "optimizer": LM()} | changes
     return Spec(task=task, model=model, **settings)  # type: ignore[arg-type]
 
 
-def _sweep(name: str, title: str, specs: Iterable[Spec], axis: str, seeds: int, published: str = "") -> Experiment:
-    return Experiment(
-        name=name,
-        item="Second-order recipe",
-        title=title,
-        specs=tuple(specs),
-        seeds=seeds,
-        axis=axis,
-        published=Published(Path(__file__).with_name("published") / f"{published}.csv") if published else None,
-    )
+def _product(**changes: Any) -> Arithmetic:
+    return dataclasses.replace(MULTIPLY, **changes)
+
+
+def _sweep(name: str, title: str, specs: Iterable[Spec], axis: str, seeds: int = SEEDS) -> Experiment:
+    return Experiment(name=name, item="Second-order recipe", title=title, specs=tuple(specs), seeds=seeds, axis=axis)
 
 
 def _on(range_: tuple[Range, Range], operation: Operation = "mul") -> Arithmetic:
@@ -76,38 +91,125 @@ OPERATIONS_LM: list[tuple[Operation, Model]] = [
     ("div", POWER_LM),
     ("add", SUM_LM),
     ("sub", SUM_LM),
+    ("sub", POWER_LM),
     ("root", POWER_LM),
     ("squared", NMU_LM),
     ("squared", POWER_LM),
 ]
+
+ON_RANGES: list[tuple[Operation, Model]] = [
+    ("div", POWER_LM),
+    ("add", SUM_LM),
+    ("sub", SUM_LM),
+    ("root", POWER_LM),
+    ("squared", NMU_LM),
+]
+"""Operations besides × on every range; sums have a root where inputs are positive."""
+
+SIZES = (4, 10, 30, 100, 300)
+ENOUGH_ROWS = (110, 125, 150, 200, 250, 300, 500, 1000, 2000, 5000)
+NOISE = (0.0, 0.001, 0.01, 0.1)
 
 _SLOW = dataclasses.replace(PUBLISHED_NMU, name="NMU-slow", label="NMU, a tenth of the rate", schedule=RAMP)
 
 CONTENTS = [
     _sweep(
         "lm-range",
-        "Multiplication of inputs from ten ranges, by the second-order recipe and by Adam as published",
-        [
-            *(Spec(task=_on(range_), model=PUBLISHED_NMU) for range_ in RANGES),
-            *(_lm(_on(range_)) for range_ in (*RANGES, *NEGATIVE)),
-        ],
+        "Multiplication of inputs from ten ranges, by the second-order recipe",
+        [_lm(_on(range_)) for range_ in (*RANGES, *NEGATIVE)],
         "interpolation",
-        20,
-        "ranges",
     ),
     Experiment(
         name="lm-operations",
         item="Second-order recipe",
         title="Six operations by the second-order recipe",
         specs=tuple(_lm(Arithmetic(operation=operation), model) for operation, model in OPERATIONS_LM),
-        seeds=20,
+        seeds=SEEDS,
+    ),
+    *(
+        _sweep(
+            f"lm-{operation}",
+            f"Operation {symbol(operation)} on sums of inputs from other ranges, by the second-order recipe",
+            [
+                _lm(_on(range_, operation), model)
+                for range_ in (*RANGES, *NEGATIVE)
+                if operation != "root" or range_[0][0][0] >= 0
+            ],
+            "interpolation",
+            SEEDS if operation == "div" else FEWER,
+        )
+        for operation, model in ON_RANGES
+    ),
+    _sweep(
+        "lm-float32",
+        "Multiplication of inputs from ten ranges in float32, by the second-order recipe",
+        [_lm(_on(range_), optimizer=LM(single=True)) for range_ in (*RANGES, *NEGATIVE)],
+        "interpolation",
+        FEWER,
+    ),
+    _sweep(
+        "lm-hidden",
+        "Multiplication with more hidden units than needed, by the second-order recipe",
+        [_lm(MULTIPLY, hidden_size=hidden) for hidden in (2, 3, 5, 10, 20, 64)],
+        "hidden_size",
+    ),
+    _sweep(
+        "lm-inputs",
+        "Multiplication of sums over 4 to 300 inputs, by the second-order recipe",
+        [_lm(_product(input_size=size)) for size in SIZES],
+        "input_size",
+    ),
+    Experiment(
+        name="lm-many-inputs",
+        item="Second-order recipe",
+        title="Multiplication of sums over 1,000 inputs, by the second-order recipe",
+        specs=(_lm(_product(input_size=1000), batch_size=2000),),
+        seeds=30,
+    ),
+    _sweep(
+        "lm-overlap",
+        "Multiplication of sums that share inputs, by the second-order recipe",
+        [_lm(_product(overlap_ratio=ratio)) for ratio in (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)],
+        "overlap_ratio",
+    ),
+    _sweep(
+        "lm-subset",
+        "Multiplication of shorter and longer sums, by the second-order recipe",
+        [_lm(_product(subset_ratio=ratio)) for ratio in (0.05, 0.1, 0.25, 0.5)],
+        "subset_ratio",
+    ),
+    _sweep(
+        "lm-batch",
+        "Multiplication with smaller and larger batches, new at each iteration, by the second-order recipe",
+        [_lm(MULTIPLY, batch_size=rows) for rows in (128, 256, 512, 1024, 2048, 4096)],
+        "batch_size",
     ),
     _sweep(
         "lm-rows",
         "Multiplication from a fixed number of observations, by the second-order recipe",
-        [_lm(MULTIPLY, batch_size=rows, optimizer=LM(fresh=False)) for rows in (250, 300, 500, 1000)],
+        [_lm(MULTIPLY, batch_size=rows, optimizer=LM(fresh=False)) for rows in ENOUGH_ROWS],
         "batch_size",
-        20,
+    ),
+    _sweep(
+        "lm-fewer-rows",
+        "Multiplication from fewer observations than inputs, by the second-order recipe",
+        [_lm(MULTIPLY, batch_size=rows, optimizer=LM(fresh=False)) for rows in (50, 90)],
+        "batch_size",
+        FEWER,
+    ),
+    *(
+        _sweep(
+            name,
+            f"Multiplication from 1,000 observations with noise, {where}, by the second-order recipe",
+            [_lm(task, batch_size=1000, iterations=50, optimizer=LM(fresh=False, noise=noise)) for noise in levels],
+            "noise",
+            seeds,
+        )
+        for name, where, task, levels, seeds in (
+            ("lm-noise", "U[1,2]", MULTIPLY, NOISE, SEEDS),
+            ("lm-noise-centered", "U[-2,2]", _on(WELL_CONDITIONED), NOISE, SEEDS),
+            ("lm-noise-long", "sums of half of the inputs", _product(subset_ratio=0.5), (0.0, 0.01), FEWER),
+        )
     ),
     Experiment(
         name="slow-nmu",
@@ -121,5 +223,17 @@ CONTENTS = [
             )
         ),
         seeds=50,
+    ),
+    Experiment(
+        name="mended",
+        item="Mended Adam",
+        title="Multiplication on the two ranges where Adam as published fails at times, by a mended Adam",
+        specs=(
+            *(Spec(task=_on(range_), model=PUBLISHED_NMU) for range_ in MENDED),
+            *(_mended(range_, length) for range_, length in MENDED.items()),
+        ),
+        seeds=50,
+        axis="interpolation",
+        published=Published(Path(__file__).with_name("published") / "ranges.csv"),
     ),
 ]
