@@ -13,8 +13,12 @@ from arithmos.papers.verdicts import verdicts
 
 ROOT = Path(__file__).parents[2]
 FIELD = ("schloer2020", "heim2020", "mistry2022", "mistry2022division", "mistry2022snmu", "ranking")
-NOT_RUN = ("mistry2022snmu/two-layers", "mistry2022snmu/noise", "schloer2020/function")
-"""Experiments with 100 inputs, of which some or no runs are made: they take hours on two cores."""
+NOT_RUN = (
+    *("mistry2022snmu/two-layers", "mistry2022snmu/noise", "schloer2020/function", "mistry2022division/ten-inputs"),
+    *("mistry2022division/mixed-signs-ten", "mistry2022division/nmru", "mistry2022division/nru"),
+    "mistry2022division/realnpu-l1",
+)
+"""Experiments of which some or no runs are made: they take hours on two cores."""
 
 
 def by_range(results, experiment, model):
@@ -64,6 +68,22 @@ def test_every_experiment_is_run_in_full(results):
                 assert experiment.qualified_name.startswith(NOT_RUN) or experiment.name.endswith("-10")
                 continue
             assert set(runs) == {experiment.seeds}, experiment.qualified_name
+
+
+def test_division_of_other_inputs(results):
+    solved = {model: [0, 0] for model in ("RealNPUModified", "NRU", "NMRU")}
+    for name in ("mixed-signs-two", "distributions"):
+        for model, counts in solved.items():
+            cells = by_range(results, f"mistry2022division/{name}", model).values()
+            counts[0] += sum(cell.k for cell in cells)
+            counts[1] += sum(cell.n for cell in cells)
+    assert solved == {"RealNPUModified": [156, 275], "NRU": [274, 275], "NMRU": [275, 275]}
+    for spec, _ in EXPERIMENTS["mistry2022division/near-zero"].places():
+        if spec.model.name == "RealNPUModified":
+            kept = results.load(specs=[spec], columns=["best_weights"])["best_weights"].dropna()
+            assert {tuple(weights) for weights in kept} == {(-1.0, 1.0)}
+    for model, k in {"RealNPUModified": 0, "NMRU": 125}.items():
+        assert sum(cell.k for cell in by_range(results, "mistry2022division/near-zero", model).values()) == k
 
 
 def test_differences_from_the_inalu_paper_are_explained(results):

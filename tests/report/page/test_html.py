@@ -1,4 +1,5 @@
 import base64
+import dataclasses
 import json
 import platform
 import re
@@ -260,6 +261,20 @@ def test_the_verb(store, tmp_path):
     assert done.exit_code == 0
     assert done.stdout.strip() == str(file)
     assert "There are no runs yet" in file.read_text(encoding="utf-8")
+
+
+def test_a_page_is_about_the_runs_of_its_paper_and_those_of_none(store):
+    others = EXPERIMENTS["ranking/add"], EXPERIMENTS["ranking/sub"]
+    store.append([make_run(other.specs[0], 0, engine="elsewhere") for other in others])
+    store.append([solved(NMU, 0), solved(NMU, 1), solved(make_spec(), 0)])
+    page, parsed = of(store)
+    assert "3 runs of 2 specs are stored" in parsed.text
+    assert "elsewhere" not in page
+    assert "Share of solved runs" not in page  # published numbers come first
+    of_ranking = dataclasses.replace(PAPERS["ranking"], experiments=others)
+    page, parsed = of(store, of_ranking)
+    assert "3 runs of 3 specs" in parsed.text
+    assert "Share of solved runs" in page
 
 
 @pytest.mark.slow
