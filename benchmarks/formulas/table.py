@@ -10,7 +10,7 @@ from benchmarks import machine
 from .cases import CASES, CLEAN, KINDS, NOISY, Case
 from .harness import load, misses
 from .judge import TOLERANCE
-from .methods import BUDGET_S, METHODS
+from .methods import BUDGET_S, GPLEARN_S, METHODS
 
 Fits = Sequence[dict[str, Any]]
 
@@ -158,8 +158,9 @@ def _about(known: dict[str, dict[str, Any]]) -> list[str]:
     )
     return [
         "Seconds are processor time on one core after the first fit of a process. Arithmos has its default budget,",
-        f"others at most {BUDGET_S:.0f} s, and Operon 400,000 evaluations. Counts are of the fits made, fewer for",
-        "some methods. A method without fits is not shown. PySR is missing because Julia was not available.",
+        f"others at most {BUDGET_S:.0f} s, gplearn {GPLEARN_S:.0f} s, and Operon 400,000 evaluations. Counts are of",
+        "the fits made, fewer for some methods. A method without fits is not shown. PySR is missing because Julia was",
+        "not available.",
         "",
         f"{machine.describe('numpy')} Made by `benchmarks/formulas` with {', '.join(versions)}.",
     ]

@@ -25,7 +25,7 @@ from arithmos.regression.terms import (
     to_sympy,
     values,
 )
-from arithmos.regression.tidy import tidy
+from arithmos.regression.tidy import tidy, variants
 
 X = np.random.default_rng(0).uniform(1, 2, (40, 3))
 
@@ -68,6 +68,12 @@ def test_a_tidy_formula_has_the_same_values(node):
 def test_a_tidy_product_has_no_minus_sign_in_front():
     node = TermSum((-1.19,), (product([(Column(0), 1.0), (TermSum((1.0,), (Column(1),), -1.0), 1.0)]),))
     assert str(to_sympy(tidy(node, X), sympy.symbols("a b c"))) == "1.19*a*(1 - b)"
+
+
+def test_a_number_does_not_overflow_where_it_is_multiplied_into_a_small_power():
+    node = TermSum((5.0,), (product([(Column(0), 1.0), (TermSum((1.0, 2.0), (Column(1), Column(2))), 0.001)]),))
+    for other in variants(node):
+        np.testing.assert_allclose(values(other, X), values(node, X))
 
 
 def test_tidying_factors_polynomials():

@@ -24,6 +24,8 @@ from .terms import (
 
 MOST_TERMS = 60
 MOST_DEGREE = 12
+MOST_LOGARITHM = 100.0
+"""Largest logarithm of a number that is multiplied into a sum."""
 LARGEST_DENOMINATOR = 1000
 MOST_MULTIPLE = 24
 """Largest factor by which the coefficients of a sum are multiplied to make them integers."""
@@ -76,11 +78,12 @@ def _split(node: Node) -> tuple[float, Node]:
 def _multiplied(node: Node) -> list[Node]:
     """Return the formula with its leading number multiplied into one of its sums, for each of them."""
     scale, inner = _split(node)
-    if scale == 1 or not isinstance(inner, PowerProduct):
+    if scale in (0, 1) or not isinstance(inner, PowerProduct):
         return []
     found: list[Node] = []
     for chosen, (base, power) in enumerate(zip(inner.factors, inner.exponents, strict=True)):
-        if isinstance(base, TermSum) and (scale > 0 or power in (1, -1)):
+        fits = abs(math.log(abs(scale))) < MOST_LOGARITHM * abs(power)  # for x**0.001 it would overflow
+        if isinstance(base, TermSum) and fits and (scale > 0 or power in (1, -1)):
             size = math.copysign(abs(scale) ** (1 / power), scale)
             factors = [scaled(size, f) if k == chosen else f for k, f in enumerate(inner.factors)]
             found.append(product([*zip(factors, inner.exponents, strict=True)]))
