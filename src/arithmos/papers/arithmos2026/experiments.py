@@ -234,6 +234,6 @@ CONTENTS = [
         ),
         seeds=50,
         axis="interpolation",
-        published=Published(Path(__file__).with_name("published") / "ranges.csv"),
+        published=Published(Path(__file__).with_name("published") / "mended.csv"),
     ),
 ]
