@@ -58,3 +58,14 @@ def test_experiment_4_has_two_layers_and_sums_over_scattered_inputs():
     assert counts["function-subtraction"] == {"NALU": 0, "INALU": 17, "INALUShared": 13}
     for name, one in functions.items():
         assert {(spec.model.name, at) for spec, at in one.places()} == set(one.published.cells), name
+
+
+def test_exact_weights_miss_the_limit_of_products_of_sums():
+    found = []
+    for spec in EVERY["function-multiplication"].specs[:2]:
+        x, t = spec.task.test(0)
+        a, b = (x[:, terms].sum(axis=1, dtype=np.float32) for terms in spec.task.terms)
+        z = np.exp(np.log(np.abs(a)) + np.log(np.abs(b))) * np.sign(a * b)
+        found.append(float(np.mean((z - t[:, 0]) ** 2)))
+    assert found == pytest.approx([7.0e-5, 4.1e-5], rel=0.1)
+    assert min(found) > spec.task.absolute
