@@ -112,7 +112,7 @@ def main() -> None:
         machine.table(["unit", "engine", "torch", "engine's µs", "times faster"], rows),
         "`tests/agreement/test_steps.py::test_one_step_of_strangers_units` compares one step of each with torch in "
         "float64 on the cpu engine, `tests/engines/cuda/test_agreement.py::test_one_step_of_newer_units` the kernels "
-        "of the cuda engine, which run on a processor there. No GPU was measured.",
+        "of the cuda engine for the published ones among them, on a processor. No GPU was measured.",
         f"The MLP on the torch engine, {SEEDS} runs side by side, microseconds per iteration of one run:",
         machine.table(STACKS, stacks),
         "Other processes used the machine, so elapsed time, and with two threads processor time too, in which threads "
