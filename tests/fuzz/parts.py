@@ -45,9 +45,9 @@ def store_part(rng: random.Random, folder: Path) -> str:
         try:
             for use in rng.sample(USES, 3):
                 use(Store(folder))
+            damaged = dict(Store(folder).damaged)
         except NewerError as error:
             return named(error, [name])
-        damaged = dict(Store(folder).damaged)
         assert Store(folder).load(specs=[SPEC]).drop(columns="written").iloc[:2].equals(before), "sound runs changed"
     if damaged:
         assert any(name in str(warning.message) for warning in warned)
