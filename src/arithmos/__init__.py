@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .optim import sparsity_loss as sparsity_loss
     from .optim import train as train
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Solution",
