@@ -36,8 +36,8 @@ def rows(*units):
     return {row["model"].removeprefix("NAU>units.py:"): row for row in json.loads(table.stdout)}
 
 
-BESIDE = ("EvalBroken", "Dropped", "Normed", "Branching", "RaisesThird", "RaisesLate", "ReturnsNaN", "Integers", "Lies")
-REFUSED = ("RaisesThird", "Integers", "Lies")
+BESIDE = ("EvalBroken", "Dropped", "Normed", "Branching", "RaisesThird", "RaisesLate", "ReturnsNaN", "Integers", "Rounded")
+REFUSED = ("RaisesThird", "Integers", "Rounded")
 
 
 def test_each_unit_has_its_row_or_its_line():
@@ -57,7 +57,7 @@ def test_each_unit_has_its_row_or_its_line():
     assert "×   NMU " in done.stdout
     assert "Runs that ended early on NaN: 2." in done.stdout
     assert done.stdout.splitlines()[-1].partition(". ")[2] == (
-        "Refused or failed: 2 of NAU>units.py:RaisesThird, 2 of NAU>units.py:Integers, 2 of NAU>units.py:Lies, "
+        "Refused or failed: 2 of NAU>units.py:RaisesThird, 2 of NAU>units.py:Integers, 2 of NAU>units.py:Rounded, "
         "2 of NAU>units.py:RaisesLate."
     )
     again = arithmos("run", "table-1", *models(*BESIDE), *SHORT, "--engine", "torch")
