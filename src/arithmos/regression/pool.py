@@ -4,12 +4,11 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
 from threading import Event
 
 import numpy as np
 
-from .numbers import exactly, is_simple, meant
+from .numbers import exactly, is_simple, is_simple_exponent, meant
 from .precision import rounding
 from .refine import Refined, free_numbers, loss_of, refine
 from .terms import Column, Floats, Node, PowerProduct, complexity, exponents, numbers, renumbered, without_zeros
@@ -144,8 +143,7 @@ def _exponent_bits(power: float, rows: int) -> float:
     """Return the description length of an exponent: a few bits for usual ones, many for a decimal."""
     if power % 0.5 == 0:
         return abs(power)
-    bottom = Fraction(power).limit_denominator(6).denominator
-    return 8.0 if abs(power * bottom - round(power * bottom)) < 1e-9 else 12.0 + math.log2(rows) / 2
+    return 8.0 if is_simple_exponent(power) else 12.0 + math.log2(rows) / 2
 
 
 def form(node: Node) -> object:
