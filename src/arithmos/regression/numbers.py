@@ -26,6 +26,12 @@ def meant(value: float, error: float) -> float | None:
         >>> meant(2.7182818, 1e-3) is None
         True
     """
+    found = likely(value, error)
+    return found and found[1]
+
+
+def likely(value: float, error: float) -> tuple[float, float] | None:
+    """Return the evidence in bits for the number that was `meant`, and the number."""
     if value == 0 or not math.isfinite(value) or not math.isfinite(error):
         return None
     known = math.log2(abs(value) / max(error, 2**-48 * abs(value))) + 1
@@ -37,7 +43,7 @@ def meant(value: float, error: float) -> float | None:
     if not found:
         return None
     cost, number = min(found)
-    return math.copysign(number, value) if cost <= known else None
+    return (known - cost, math.copysign(number, value)) if cost <= known else None
 
 
 @lru_cache(maxsize=4096)

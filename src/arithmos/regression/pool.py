@@ -8,7 +8,7 @@ from threading import Event
 
 import numpy as np
 
-from .numbers import exactly, is_simple, is_simple_exponent, meant
+from .numbers import exactly, is_simple, is_simple_exponent, likely
 from .precision import rounding
 from .refine import Refined, free_numbers, loss_of, refine
 from .terms import Column, Floats, Node, PowerProduct, complexity, exponents, numbers, renumbered, without_zeros
@@ -193,12 +193,13 @@ def _floor(refined: Refined, x: Floats, y: Floats, w: Floats) -> float:
 
 
 def _choices(refined: Refined, free: np.ndarray, deviation: float) -> Iterator[tuple[float, int, float]]:
-    """Yield the rank, position and new value of constants that can be replaced."""
+    """Yield the rank, position and new value of constants that can be replaced, those with most evidence first."""
     for index, value in enumerate(numbers(refined.node)):
         if not free[index]:
             continue
         error = CONFIDENT * deviation * float(refined.errors[index]) + 1e-14 * abs(value)
         if abs(value) <= error:
             yield 1.0, index, 0.0
-        elif (number := meant(value, error)) is not None:
-            yield error / abs(value), index, number
+        elif found := likely(value, error):
+            evidence, number = found
+            yield -evidence, index, number
