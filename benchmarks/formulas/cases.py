@@ -249,16 +249,34 @@ CASES = [
 ]
 
 
+FUNCTIONS_OUT_OF_REACH = {
+    "sin x": np.sin,
+    "exp x": np.exp,
+    "log x": np.log,
+    "tanh(x - 3)": lambda x: np.tanh(x - 3),
+}
+WITH_NOISE = ", 1 % noise"
+KINDS = (
+    "random",
+    "sine",
+    "lookup table",
+    *(f"{kind}{WITH_NOISE}" for kind in (*FUNCTIONS_OUT_OF_REACH, "lookup table")),
+)
+"""Targets without a formula."""
+
+
 def without_formula(kind: str, seed: int) -> tuple[Any, Any]:
-    """Return rows whose target is no arithmetic formula of the columns: random, a sine, or a lookup table."""
+    """Return rows whose target is no arithmetic formula of the columns: random, a function, or a lookup table."""
     rng = np.random.default_rng([seed, 3])
     x = rng.uniform(*USUAL, (300, 3))
     if kind == "random":
         return x, rng.normal(size=len(x))
     if kind == "sine":
         return x, np.sin(3 * x[:, 0])
-    levels = np.floor(x[:, :2]).astype(int)
-    return x, rng.normal(size=(9, 9))[levels[:, 0], levels[:, 1]]
-
-
-KINDS = ("random", "sine", "lookup table")
+    name = kind.removesuffix(WITH_NOISE)
+    if name == "lookup table":
+        levels = np.floor(x[:, :2]).astype(int)
+        y = rng.normal(size=(9, 9))[levels[:, 0], levels[:, 1]]
+    else:
+        y = FUNCTIONS_OUT_OF_REACH[name](x[:, 0])
+    return x, y if name == kind else y + 0.01 * y.std() * rng.normal(size=len(y))

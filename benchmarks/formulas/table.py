@@ -115,7 +115,7 @@ def _verdicts(fits: dict[str, Any]) -> list[str]:
         wrong = [f"{sum(map(_false_exact, made))}", f"{sum(map(_structure_left, made))}"]
         rows.append([label, *counts, *wrong, _searches(made)])
     for kind in KINDS:
-        made = [fit for name, fit in fits.items() if name.startswith(f"no formula | {kind} ")]
+        made = [fit for name, fit in fits.items() if name.startswith(f"no formula | {kind} | seed")]
         counts = [f"{sum(fit.get('verdict') == v for fit in made)}" for v in ("exact", "noise", "not found")]
         rows.append([f"no formula: {kind}", *counts, counts[0], counts[1], _searches(made)])
     heads = ["target", "*exact*", "*noise*", "*not found*", "false *exact*", "*noise* with structure", "search"]

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from .approximation import flexible_part
 from .numbers import is_simple
 from .precision import resolution, rounding
 from .refine import Refined
@@ -71,7 +72,8 @@ class Certificate:
 
     Args:
         verdict: "exact" if the formula explains all rows to rounding; "noise" if what it leaves is noise: tests find no
-            dependence of the residual on the columns; "not found" otherwise.
+            dependence of the residual on the columns, and it has few estimated constants for its columns; "not found"
+            otherwise.
         reason: why the verdict is "not found"; otherwise empty.
         rows: number of rows.
         checked: rows among them that were not used to find the formula.
@@ -234,7 +236,13 @@ def _not_noise(
     order = sorted(used(node))
     every = max(1, math.ceil(len(y) / MOST_TESTED))
     finding = structure(residual[::every], x[::every], w[::every], order, fitted[::every])
-    return describe(finding, names) if finding else ""
+    if finding:
+        return describe(finding, names)
+    if part := flexible_part(node):
+        where = _some([names[i] for i in sorted(part.columns)])
+        flexible = f"{part.constants} estimated constants in {part.symbols} symbols of {where}"
+        return f"the formula may be an approximation: {flexible} can follow any smooth curve"
+    return ""
 
 
 def describe(finding: Dependence, names: Sequence[str]) -> str:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from threading import Event
 
 import numpy as np
-import scipy.stats
 from numpy.typing import NDArray
 
 from .certificate import Certificate, Constant, Judgment, judge, r_squared
+from .intervals import constants, settled
 from .numbers import is_simple
 from .pool import Candidate, Pool
-from .refine import free_numbers, refine
+from .refine import refine
 from .search import search
 from .terms import Bools, Floats, Node, constant, numbers, renamed, renumbered, used, values, without_zeros
 from .units import Units
@@ -158,7 +158,7 @@ def find(rows: OutputRows, plan: SearchPlan, stop: Event, say: Callable[[str], N
     node = renamed(chosen.node, names)
     before = values(node, rows.x)
     loose = np.array([not is_simple(number) for number in numbers(node)], bool)
-    refined = refine(node, rows.x, rows.y, rows.w, loose)
+    refined = refine(settled(node, rows.x, rows.y, rows.w), rows.x, rows.y, rows.w, loose)
     judged = judge(refined, rows.x, rows.y, rows.w, checked=checked, before=before, names=rows.names)
     return Found(
         node=refined.node,
@@ -166,7 +166,7 @@ def find(rows: OutputRows, plan: SearchPlan, stop: Event, say: Callable[[str], N
         rows=len(rows.y),
         checked=int(checked.sum()),
         r2_checked=r_squared(rows.y[checked], before[checked], rows.w[checked]),
-        constants=_constants(refined.node, rows, judged.sigma),
+        constants=constants(refined.node, rows.x, rows.y, rows.w),
         front=_front(usable, chosen, refined.node, names, rows),
         tried=pool.offered,
         complete=not (pool.over() or stop.is_set()),
@@ -176,20 +176,6 @@ def find(rows: OutputRows, plan: SearchPlan, stop: Event, say: Callable[[str], N
 def _integers(node: Node) -> Node:
     """Return the formula with its constants rounded to integers."""
     return without_zeros(renumbered(node, iter([float(round(number)) for number in numbers(node)])))
-
-
-def _constants(node: Node, rows: OutputRows, sigma: float) -> tuple[Constant, ...]:
-    """Return the constants with the intervals of their least-squares estimates."""
-    free = free_numbers(node)
-    around = refine(node, rows.x, rows.y, rows.w, free, steps=1)
-    spare = max(len(rows.y) - int(free.sum()), 1)
-    wide = float(scipy.stats.t.ppf(0.975, spare)) * sigma * math.sqrt(len(rows.y) / spare)
-    found = []
-    for value, near, error, listed in zip(numbers(node), numbers(around.node), around.errors, free, strict=True):
-        if listed:
-            half = wide * float(error)
-            found.append(Constant(value, near - half, near + half, is_simple(value)))
-    return tuple(found)
 
 
 def _front(

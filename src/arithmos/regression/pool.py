@@ -4,12 +4,11 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
 from threading import Event
 
 import numpy as np
 
-from .numbers import exactly, is_simple, meant
+from .numbers import exactly, is_simple, is_simple_exponent, likely
 from .precision import rounding
 from .refine import Refined, free_numbers, loss_of, refine
 from .terms import Column, Floats, Node, PowerProduct, complexity, exponents, numbers, renumbered, without_zeros
@@ -144,8 +143,7 @@ def _exponent_bits(power: float, rows: int) -> float:
     """Return the description length of an exponent: a few bits for usual ones, many for a decimal."""
     if power % 0.5 == 0:
         return abs(power)
-    bottom = Fraction(power).limit_denominator(6).denominator
-    return 8.0 if abs(power * bottom - round(power * bottom)) < 1e-9 else 12.0 + math.log2(rows) / 2
+    return 8.0 if is_simple_exponent(power) else 12.0 + math.log2(rows) / 2
 
 
 def form(node: Node) -> object:
@@ -195,12 +193,13 @@ def _floor(refined: Refined, x: Floats, y: Floats, w: Floats) -> float:
 
 
 def _choices(refined: Refined, free: np.ndarray, deviation: float) -> Iterator[tuple[float, int, float]]:
-    """Yield the rank, position and new value of constants that can be replaced."""
+    """Yield the rank, position and new value of constants that can be replaced, those with most evidence first."""
     for index, value in enumerate(numbers(refined.node)):
         if not free[index]:
             continue
         error = CONFIDENT * deviation * float(refined.errors[index]) + 1e-14 * abs(value)
         if abs(value) <= error:
             yield 1.0, index, 0.0
-        elif (number := meant(value, error)) is not None:
-            yield error / abs(value), index, number
+        elif found := likely(value, error):
+            evidence, number = found
+            yield -evidence, index, number

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .terms import Bools, Floats, Node, jacobian, numbers, renumbered, values
+from .numbers import is_simple, is_simple_exponent
+from .terms import Bools, Floats, Node, exponents, jacobian, numbers, renumbered, values
 
 STEPS = 30
 FLOOR = 1e-15
@@ -34,6 +35,13 @@ class Refined:
 def free_numbers(node: Node) -> Bools:
     """Return which constants are to be fitted: all but those that are exactly 0, 1 or -1."""
     return np.array([c not in (0.0, 1.0, -1.0) for c in numbers(node)], bool)
+
+
+def estimated(node: Node) -> Bools:
+    """Return which of the constants, followed by the exponents, are estimates rather than numbers that were meant."""
+    return np.array(
+        [*(not is_simple(c) for c in numbers(node)), *(not is_simple_exponent(p) for p in exponents(node))], bool
+    )
 
 
 def loss_of(node: Node, x: Floats, y: Floats, w: Floats) -> float:
