@@ -135,6 +135,14 @@ def test_a_product_is_solved_for_from_few_rows(low, high, apart, rows):
         torch.testing.assert_close((x @ weights.mT).prod(1), t, rtol=1e-9, atol=0)
 
 
+def test_one_row_is_enough_for_a_start():
+    """A spec may have batches of one row."""
+    x = torch.rand(1, 3, dtype=D, generator=torch.Generator().manual_seed(0)) + 1
+    weights = start((1.0, 1.0), x, x[:, 0] * x[:, 1], torch.Generator().manual_seed(0), 0)
+    assert weights.shape == (2, 3)
+    assert weights.isfinite().all()
+
+
 @pytest.mark.parametrize("longer", [0, 1, 2])
 def test_sums_of_unequal_length_are_told_apart(longer):
     """The longer one sum, the more often the difference of the sums has one sign."""

@@ -137,6 +137,8 @@ def spectral(
     inputs has the d_h as its largest eigenvectors. Two sums around 0 are w + d and w - d, with the eigenvectors of the
     largest and the smallest eigenvalue of the same product with t.
     """
+    if len(x) < 2:
+        return None
     deviation = x.std(0)
     deviation = torch.where(deviation > 1e-9 * x.abs().amax(0), deviation, torch.inf)
     standard = (x - x.mean(0)) / deviation  # a constant column is 0
@@ -169,7 +171,7 @@ def _moments(x: Float[Tensor, "r i"], y: Float[Tensor, " r"]) -> tuple[Float[Ten
 
 def _far(t: Tensor) -> bool:
     """Return whether targets are far from 0."""
-    return bool(t.mean().square() > 4 * t.var())
+    return bool(t.mean().square() > 4 * t.var(correction=0))
 
 
 def _root(t: Tensor, exponent: float) -> Tensor | None:
