@@ -5,6 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arithmos.nn import NMU
+from arithmos.optim import train
 from arithmos.optim.damped import Iterate, iterate
 from arithmos.optim.forms import real_powers, whole_powers
 from arithmos.optim.products import ProductsOfSums, power, rounded
@@ -133,6 +135,14 @@ def test_a_product_is_solved_for_from_few_rows(low, high, apart, rows):
         assert weights.abs().sum(1).tolist() == [25, 25]
     else:  # the square of a sum: nothing tells two apart
         torch.testing.assert_close((x @ weights.mT).prod(1), t, rtol=1e-9, atol=0)
+
+
+def test_a_row_that_has_no_logarithm_counts():
+    x = torch.rand(40, 1, dtype=D, generator=torch.Generator().manual_seed(0)) + 1
+    t = x.clone()
+    assert train(NMU(1, 1).double(), (x, t), method="auto").exact
+    t[28] = 0
+    assert not train(NMU(1, 1).double(), (x, t), method="auto").exact
 
 
 def test_one_row_is_enough_for_a_start():

@@ -45,7 +45,8 @@ def monomial(
     formula = _rounded(minimum.point, allowed)
     error, _ = errors(formula.weights.unsqueeze(0), formula.exponents, all_x, all_t, epsilon)
     residual = ((logs @ minimum.point).exp() - size).square().sum().item()
-    whole, held = error[0, : len(t)][usable], error[0, len(t) :]
+    fit, held = error[0, : len(t)], error[0, len(t) :]
+    whole, held = fit[usable], torch.cat([fit[~usable], held])  # rows without logarithms were not fitted
     noise = compatible(residual, whole, held, len(fitted), size.var().item())
     return Formula(formula.weights, formula.exponents, noise), 1 + minimum.iterations
 
