@@ -65,8 +65,8 @@ def _intervals(node: Node, x: Floats, y: Floats, w: Floats, chosen: Bools) -> li
 def _step(node: Node, x: Floats, y: Floats, w: Floats, chosen: Bools) -> tuple[Floats, Floats]:
     """Return the step to the least squares of some numbers, and the standard errors there.
 
-    The errors are those of MacKinnon and White (1985), HC3: valid for noise of unequal size too, such as noise that
-    is a share of the target.
+    They are the larger of the usual errors and of those of MacKinnon and White (1985), HC3, which are valid for noise
+    of unequal size too, such as noise that is a share of the target, but are uncertain where a few rows decide.
     """
     step, errors = np.zeros(len(chosen)), np.zeros(len(chosen))
     if chosen.any():
@@ -81,10 +81,12 @@ def _step(node: Node, x: Floats, y: Floats, w: Floats, chosen: Bools) -> tuple[F
                 inverse = np.linalg.pinv(design, rcond=1e-12)
                 residual = root * (y - value)
                 change = inverse @ residual
+                left = residual - design @ change
+                variance = left @ left / max(len(y) - len(change), 1)
                 influence = (design * inverse.T).sum(1)
-                left = (residual - design @ change) / np.maximum(1 - influence, LEAST_FREEDOM)
+                robust = inverse * left / np.maximum(1 - influence, LEAST_FREEDOM)
                 step[chosen] = change / size
-                errors[chosen] = np.sqrt((inverse * left) ** 2 @ np.ones(len(y))) / size
+                errors[chosen] = np.sqrt(np.maximum(variance * (inverse**2).sum(1), (robust**2).sum(1))) / size
     return step, errors
 
 
