@@ -23,14 +23,15 @@ LAWS = {
     "power law": TermSum((K,), (power(A, 0.8123),)),
     "saturation": product([(A, 1.0), (TermSum((1.0,), (A,), L), -1.0)], K),
     "fall": TermSum((K, L), (A, SQUARE)),
+    "parabola": TermSum((K, L), (A, SQUARE), M),
+    "surface": TermSum((K, L, M), (A, B, PAIR), N),
     "plane": TermSum((K, L, M), (A, B, C), N),
     "two exponents": TermSum((K,), (PowerProduct((A, B), (0.8123, -0.4123)),)),
     "integers": TermSum((2.0, -3.0, 5.0, 7.0), (A, SQUARE, CUBE, power(A, 4.0)), 11.0),
 }
 APPROXIMATIONS = {
-    "parabola": TermSum((K, L), (A, SQUARE), M),
+    "cubic": TermSum((K, L, M), (A, SQUARE, CUBE), N),
     "ratio": product([(TermSum((K,), (A,), L), 1.0), (TermSum((1.0,), (A,), M), -1.0)]),
-    "surface": TermSum((K, L, M), (A, B, PAIR), N),
     "factor": product([(B, 1.0), (C, 1.0), (TermSum((K, L, M), (A, SQUARE, CUBE), 1.0), 1.0)]),
     "terms of one column": TermSum((1.0, 1.0, K, L, M), (B, C, A, SQUARE, CUBE)),
     "one estimate and many numbers": TermSum((0.01, 2.0, 0.1, K), (CUBE, SQUARE, power(A, 5.0), A), 1.0),
@@ -81,8 +82,9 @@ def test_a_noisy_function_without_a_formula_has_none(target):
         lambda a, b: 3.7182 * a + 0.2187 * b + 1.3571,
         lambda a, b: 2.3571 * a / (b + 0.7281),
         lambda a, b: 12.347 * a - 4.9051 * a**2,
+        lambda a, b: 1.7317 * a**2 - 3.4123 * a + 12.2371,
     ],
-    ids=["plane", "saturation", "fall"],
+    ids=["plane", "saturation", "fall", "parabola"],
 )
 def test_a_noisy_law_with_odd_constants_is_one(law):
     assert fit(law).certificate_.verdict == "noise"

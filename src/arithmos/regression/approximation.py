@@ -26,14 +26,26 @@ def flexible_part(node: Node) -> FlexiblePart | None:
     """Return a part of a formula that has estimated constants and is too long for its columns, or None.
 
     Parts are the whole formula, its terms and factors, and sums of the terms that have the same columns. For one
-    column a*x + b, a*x**p, a*x/(b + x) and a*x**2 + b*x are short enough; polynomials and ratios with three estimated
-    constants are not. For several columns linear functions and power laws are.
+    column a*x + b, a*x**p and a*x/(b + x) are short enough; ratios with three estimated constants are not. For several
+    columns power laws are. Polynomials of degree 2 are always laws, longer ones not with three estimated constants.
     """
     for part in _parts(node):
+        if _quadratic(part):
+            continue
         columns, symbols, constants = frozenset(used(part)), complexity(part), int(estimated(part).sum())
         if constants and symbols + ESTIMATE * constants > PER_COLUMN * len(columns) + MORE:
             return FlexiblePart(columns, symbols, constants)
     return None
+
+
+def _quadratic(node: Node) -> bool:
+    """Return whether a node is a polynomial of degree 2 or less."""
+    if isinstance(node, Column):
+        return True
+    if isinstance(node, TermSum):
+        return all(not isinstance(term, TermSum) and _quadratic(term) for term in node.terms)
+    whole = all(exponent in (1, 2) for exponent in node.exponents)
+    return whole and sum(node.exponents) <= 2 and all(isinstance(factor, Column) for factor in node.factors)
 
 
 def _parts(node: Node) -> Iterator[Node]:
