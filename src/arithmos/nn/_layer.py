@@ -119,7 +119,7 @@ class UnitLayer(nn.Module):
         return total
 
     def reading(self, x: Float[Tensor, "*batch i"]) -> Reading:
-        """Return what it computes once its weights are rounded, on inputs like `x`; units with `parts` need none."""
+        """Return what it computes once its weights are rounded, on inputs like `x`; those of `UNITS` need none."""
         raise NotImplementedError
 
     def extra_repr(self) -> str:

@@ -57,8 +57,8 @@ def refusal(spec: Spec, limits: Limits) -> str | None:
         make_plan(spec, limits)
     except ValueError as error:
         return str(error)
-    except Failed:  # the runs fail, and say so
-        return None
+    except Failed:
+        pass  # the runs fail, and say so
     return None
 
 
