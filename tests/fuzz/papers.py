@@ -27,7 +27,6 @@ def paper_folder(rng: random.Random, folder: Path) -> str:
         record = broken_text(rng, record)
     else:
         numbers = broken_table(rng, numbers)
-    record = record.replace('Path("products.csv")', 'Path(__file__).with_name("products.csv")')
     (folder / "__init__.py").write_bytes(f"{HEAD}\n\n{record}".encode("utf-8", "surrogateescape"))
     data = numbers.encode("utf-8", "surrogateescape")
     (folder / "products.csv").write_bytes(broken_bytes(rng, data) if rng.random() < 0.05 else data)

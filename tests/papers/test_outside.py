@@ -62,7 +62,7 @@ EXPERIMENTS = (
         title="Products of toys",
         specs=tuple(Spec(task=TASK, model=model, **SHORT) for model in MODELS),
         seeds=3,
-        published=Published(Path(__file__).with_name("products.csv")),
+        published=Published(Path("products.csv")),
     ),
     Experiment(
         name="widths",

@@ -97,7 +97,8 @@ class Paper:
 def load_paper(folder: str | Path) -> Paper:
     """Load a paper from a folder: its `__init__.py` runs, and must define `paper`, a `Paper`.
 
-    Files of the folder import each other as those of a package do: `from .experiments import …`.
+    Files of the folder import each other as those of a package do: `from .experiments import …`. Relative paths of
+    published numbers start at the folder.
 
     Raises:
         FileNotFoundError: the folder has no `__init__.py`.
@@ -121,4 +122,8 @@ def load_paper(folder: str | Path) -> Paper:
     found = getattr(module, "paper", None)
     if not isinstance(found, Paper):
         raise ValueError(f"{file} must define `paper`, a Paper, got {_checks.shown(found)}")
-    return found
+    placed = (
+        dataclasses.replace(one, published=one.published and one.published.within(file.parent))
+        for one in found.experiments
+    )
+    return dataclasses.replace(found, experiments=tuple(placed))

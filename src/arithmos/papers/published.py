@@ -6,7 +6,7 @@ is a number that was not reported. The success rate is k/n.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ class Published:
     """Printed numbers of a table or figure.
 
     Args:
-        path: CSV file of the cells.
+        path: CSV file of the cells; a relative path starts at the folder of the paper.
         gates: CSV file of final gates: `operation`, `model`, `solved`, `gate` and `count`.
         stated: number of runs behind each number, as stated in the paper; by default those of the file.
     """
@@ -35,6 +35,10 @@ class Published:
     def name(self) -> str:
         """Name of the file, without its suffix."""
         return self.path.stem
+
+    def within(self, folder: Path) -> "Published":
+        """Return the same numbers, with relative paths taken from a folder."""
+        return replace(self, path=folder / self.path, gates=self.gates and folder / self.gates)
 
     @cached_property
     def table(self) -> "pd.DataFrame":
