@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arithmos.optim import Stopping, damped, least_squares
-from arithmos.optim.damped import Bounds, Iterate, iterate
+from arithmos.optim.damped import FLOOR, Bounds, Iterate, iterate
 from arithmos.optim.least_squares import FunctionProblem
 
 BARD = (0.14, 0.18, 0.22, 0.25, 0.29, 0.32, 0.35, 0.39, 0.37, 0.58, 0.73, 0.96, 1.34, 2.10, 4.39)
@@ -99,7 +99,8 @@ def test_a_linear_problem_takes_the_step_of_either_space(residuals, parameters, 
     right = torch.randn(residuals, generator=generator, dtype=torch.float64)
     state = Iterate.start(torch.zeros(1, parameters, dtype=torch.float64), damping=0.1)
     moved = iterate(FunctionProblem(lambda p: matrix @ p - right), state)
-    scale = torch.diag(matrix.square().sum(0) * (1 + 1e-12))
+    norms = matrix.square().sum(0)
+    scale = torch.diag(norms + FLOOR * norms.max())
     expected = torch.linalg.solve(matrix.T @ matrix + 0.1 * scale, matrix.T @ right)
     torch.testing.assert_close(moved.point[0], expected, rtol=1e-6, atol=1e-8)
 

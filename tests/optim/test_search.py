@@ -5,11 +5,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arithmos.nn import NMU
+from arithmos.nn import NMU, RealNPU
 from arithmos.optim import train
 from arithmos.optim.damped import Iterate, iterate
 from arithmos.optim.forms import real_powers, whole_powers
-from arithmos.optim.products import ProductsOfSums, power, rounded
+from arithmos.optim.products import ProductsOfSums, errors, power, rounded
 from arithmos.optim.search import Formula, FormulaSearch
 from arithmos.optim.starts import start
 
@@ -145,6 +145,16 @@ def test_a_row_that_has_no_logarithm_counts():
     assert not train(NMU(1, 1).double(), (x, t), method="auto").exact
 
 
+@pytest.mark.parametrize("layer", [NMU, RealNPU])
+@pytest.mark.parametrize("values", [2, 5])
+def test_factors_that_are_zero(layer, values):
+    """With twenty columns of counts, hardly a row is without a 0."""
+    x = torch.randint(values, (400, 20), generator=torch.Generator().manual_seed(0)).double()
+    model = layer(20, 1).double()
+    assert train(model, (x, x[:, 3:4] * x[:, 7:8]), method="auto").exact
+    assert [w.nonzero()[:, 1].tolist() for w in model.weights().values()] == [[3, 7]]
+
+
 def test_one_row_is_enough_for_a_start():
     """A spec may have batches of one row."""
     x = torch.rand(1, 3, dtype=D, generator=torch.Generator().manual_seed(0)) + 1
@@ -217,6 +227,30 @@ def test_a_formula_must_hold_for_the_rows_held_out():
     t[:, -5:] += 0.1
     [formula], _ = found(x, t, whole_powers(2), rounds=1)
     assert formula is None
+
+
+@pytest.mark.parametrize(
+    ("forms", "formula"),
+    [
+        (whole_powers(2), lambda x: x[..., 0] * x[..., 1]),
+        (whole_powers(2), lambda x: (x[..., 0] + x[..., 1]) * (x[..., 1] - x[..., 2])),
+        (whole_powers(3), lambda x: (x[..., 0] - x[..., 1]) ** 3),
+        (real_powers(2), lambda x: (x[..., 0] + x[..., 1]) ** 0.5),
+        (real_powers(2), lambda x: (x[..., 0] - x[..., 1]) / (x[..., 2] + x[..., 3])),
+    ],
+)
+def test_sums_that_are_zero(forms, formula):
+    """Counts have zeros, where the relative error of a sum is not defined."""
+    x = torch.randint(4, (1, 240, 6), generator=torch.Generator().manual_seed(0)).double()
+    x[..., 3] += 1
+    [formula_found], _ = found(x, formula(x), forms)
+    assert formula_found.noise == 0
+
+
+def test_a_pole_is_not_explained_by_rounding():
+    x = torch.tensor([[[1.0, -1.0], [1.0, 2.0]]], dtype=D)
+    error, explained = errors(torch.ones(1, 1, 2, dtype=D), (-1.0,), x, torch.ones(1, 2, dtype=D), 2.0**-52)
+    assert error[0, 0] > explained[0, 0]
 
 
 @pytest.mark.parametrize("exponents", [(1.0,), (2.0,), (1.0, 1.0), (1.0, -1.0), (0.5, 3.0), (1.0, -2.0, 1.5)])

@@ -1,5 +1,7 @@
 """Search for the powers of inputs whose product the targets are: linear in the logarithms."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -29,15 +31,17 @@ def monomial(
         allowed: exponents that an input may have.
         epsilon: relative precision of the numbers in the data.
     """
-    usable = (x != 0).all(1) & (t != 0)
-    logs, size = x[usable].abs().log(), t[usable].abs()
-    fitted = linear(logs, size.log())
-    formula = _rounded(fitted, allowed)
+    formula = _rounded(_exponents(x, t), allowed)
     all_x, all_t = torch.cat([x, held_x]).unsqueeze(0), torch.cat([t, held_t]).unsqueeze(0)
     error, explained = errors(formula.weights.unsqueeze(0), formula.exponents, all_x, all_t, epsilon)
     if (error.abs() <= explained).all():
         return formula, 1
+    usable = (x != 0).all(1) & (t != 0)
+    if usable.sum() <= x.shape[1]:
+        return Formula(formula.weights, formula.exponents, math.nan), 1
 
+    logs, size = x[usable].abs().log(), t[usable].abs()
+    fitted = linear(logs, size.log())
     scale = size.square().mean().sqrt()
     [minimum] = least_squares(
         lambda w, logs, size: ((logs @ w).exp() - size) / scale, fitted, logs, size, stopping=Stopping(iterations=50)
@@ -49,6 +53,20 @@ def monomial(
     whole, held = fit[usable], torch.cat([fit[~usable], held])  # rows without logarithms were not fitted
     noise = compatible(residual, whole, held, len(fitted), size.var().item())
     return Formula(formula.weights, formula.exponents, noise), 1 + minimum.iterations
+
+
+def _exponents(x: Float[Tensor, "r i"], t: Float[Tensor, " r"]) -> Float[Tensor, " i"]:
+    """Return the exponents of an exact product, which follow from the rows where it is not 0.
+
+    An input that is 0 in such a row has no part in the product. One that is 1 or -1 in all of them and 0 elsewhere has
+    the exponent 1, as any other would give the same.
+    """
+    x, elsewhere = x[t != 0], x[t == 0]
+    part = (x != 0).all(0)
+    exponents = x.new_zeros(x.shape[1])
+    exponents[part] = linear(x[:, part].abs().log(), t[t != 0].abs().log())
+    exponents[(x.abs() == 1).all(0) & (elsewhere == 0).any(0)] = 1.0
+    return exponents
 
 
 def _rounded(exponents: Tensor, allowed: Tensor) -> Formula:

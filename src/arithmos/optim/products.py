@@ -34,6 +34,18 @@ def power(z: Tensor, exponent: float) -> Tensor:
     return z.abs() ** exponent * torch.where(z < 0, math.cos(math.pi * exponent), 1.0)
 
 
+def slope(z: Tensor, exponent: float) -> Tensor:
+    """Return the derivative of `power`, which exists at 0 for exponents of 1 and above.
+
+    Example:
+        >>> slope(torch.tensor([-2.0, 0.0]), 2.0)
+        tensor([-4.,  0.])
+    """
+    if float(exponent).is_integer():
+        return exponent * z ** int(exponent - 1)
+    return exponent * z.abs() ** (exponent - 1) * torch.where(z < 0, -math.cos(math.pi * exponent), 1.0)
+
+
 @dataclass(frozen=True)
 class ProductsOfSums:
     """Stack of products to fit: residuals and their derivatives by the weights, for `damped.iterate`.
@@ -64,8 +76,7 @@ class ProductsOfSums:
         factors = [power(z[..., h], p) for h, p in enumerate(self.exponents)]
         slopes = []
         for h, p in enumerate(self.exponents):
-            own = torch.ones_like(factors[h]) if p == 1 else p * factors[h] / z[..., h]
-            slopes.append(math.prod(factors[:h] + factors[h + 1 :], start=own) / scale)
+            slopes.append(math.prod(factors[:h] + factors[h + 1 :], start=slope(z[..., h], p)) / scale)
         residual = (math.prod(factors[1:], start=factors[0]) - self.t) / scale
         jacobian = torch.stack(slopes, 2).unsqueeze(3) * self.x.unsqueeze(2)  # [s, r, h, i]
         return residual, jacobian.flatten(2)
@@ -120,8 +131,13 @@ def errors(
     epsilon: float,
 ) -> tuple[Float[Tensor, "s r"], Float[Tensor, "s r"]]:
     """Return the error of a formula at each row, and the error that numbers of precision `epsilon` explain."""
-    z = x @ weights.mT
-    spread = (x.abs() @ weights.abs().mT) / z.abs()
-    y = math.prod([power(z[..., h], p) for h, p in enumerate(exponents)], start=torch.ones_like(t))
-    condition = 2 + (spread * z.new_tensor(exponents).abs()).sum(2)
-    return y - t, SLACK * epsilon * condition * y.abs()
+    z, near = x @ weights.mT, SLACK * epsilon * (x.abs() @ weights.abs().mT)
+    factors = [power(z[..., h], p) for h, p in enumerate(exponents)]
+    y = math.prod(factors, start=torch.ones_like(t))
+    explained = 2 * SLACK * epsilon * y.abs()
+    for h, p in enumerate(exponents):
+        own = slope(z[..., h], p).abs() * near[..., h]
+        if 0 < p < 1:  # the slope of a root is infinite at 0
+            own = torch.fmin(own, near[..., h] ** p)
+        explained += math.prod(factors[:h] + factors[h + 1 :], start=own).abs()
+    return y - t, explained.where(y.isfinite(), 0.0)
