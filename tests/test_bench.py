@@ -18,7 +18,7 @@ from arithmos.nn._unit import Catalogue
 from arithmos.optim import SparsitySchedule
 from arithmos.papers import EXPERIMENTS, FIGURES, Experiment
 from arithmos.papers.madsen2020.experiments import ALL_MODELS
-from arithmos.spec import MODELS, Layer, Model, as_unit
+from arithmos.spec import MODELS, Adam, Layer, Model, as_unit
 from arithmos.store import Store
 
 SPECS = (make_spec(), make_spec("add", "NAU"))
@@ -361,6 +361,23 @@ def test_catalogue(store, engines):
     assert list(frame.index) == [*EXPERIMENTS, *(name for name in FIGURES if name not in EXPERIMENTS)]
     assert tuple(frame.loc["madsen2020/table-1", ["runs", "stored"]]) == (300, 100)
     assert (frame.loc[list(EXPERIMENTS), "seconds"] > 0).all()
+
+
+def test_the_catalogue_tries_no_units_and_draws_no_data(store, monkeypatch):
+    for name in ("arithmos.engines.trace.units._traced", "arithmos.tasks.sampled._inputs"):
+        monkeypatch.setattr(name, lambda *_: pytest.fail("it takes seconds"))
+    frame = bench.catalogue(store).set_index("name")
+    assert (frame.loc[list(EXPERIMENTS), "seconds"] > 0).all()
+
+
+def test_the_likely_engine():
+    def no_gpu():
+        raise RuntimeError("no GPU")
+
+    engines = Engines(makers={"cuda": no_gpu})
+    restarting = make_spec(optimizer=Adam(reinitialize=100))
+    assert [engines.likely(make_spec()), engines.likely(make_spec(), "torch")] == ["cpu", "torch"]
+    assert [engines.likely(restarting), Engines("cpu").likely(restarting)] == ["torch", "cpu"]
 
 
 def test_more_records_than_memory_holds_are_refused_before_anything_is_run(tmp_path):

@@ -1,8 +1,9 @@
-"""Shapes in annotations: those of jaxtyping if it is loaded (tests, type checkers), plain tensors otherwise."""
+"""Types in annotations. Shapes are those of jaxtyping if it is loaded (tests, type checkers), else plain tensors."""
 
 import sys
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 if TYPE_CHECKING or "jaxtyping" in sys.modules:
@@ -16,4 +17,7 @@ else:
             return Tensor
 
 
-__all__ = ["Float"]
+Device = torch.device | str | None
+Dtype = torch.dtype | None
+
+__all__ = ["Device", "Dtype", "Float"]

@@ -1,6 +1,7 @@
 """What all engines must agree on: every model and operation, and networks, sizes and tasks off the beaten path."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 
@@ -10,6 +11,15 @@ from arithmos.tasks import TEN_PARAMETERS, Arithmetic, Rows
 
 EARLY = SparsitySchedule(10.0, 5, 40)
 """Active within the tests, for every model: units without a regularizer pay it no heed."""
+
+
+ROOT = Path(__file__).parents[2]
+STRANGERS = {
+    **{name: name for name in ("INALU", "RealNPU", "NPU", "NRU", "NMRU", "SNMU")},
+    "DividingNMU": f"{ROOT / 'examples' / 'own_unit.py'}:DividingNMU",
+    "GatedPair": f"{ROOT / 'benchmarks' / 'strangers.py'}:GatedPair",
+}
+"""Units of `benchmarks/units.md` that have programs."""
 
 
 def model_of(name):

@@ -1,11 +1,9 @@
 """From fifty states along a run, one step of a fused engine against the same step in float64."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
-from tests.agreement.specs import ODD, small
+from tests.agreement.specs import ODD, STRANGERS, small
 from tests.plain import Plain
 
 from arithmos.engines.trace import logarithmic
@@ -14,13 +12,6 @@ from arithmos.tasks import OPERATIONS
 
 ARRAYS = ("parameters", "exp_avg", "exp_avg_sq")
 SEED, STATES = 3, 50
-ROOT = Path(__file__).parents[2]
-STRANGERS = {
-    **{name: name for name in ("INALU", "RealNPU", "NPU", "NRU", "NMRU", "SNMU")},
-    "DividingNMU": f"{ROOT / 'examples' / 'own_unit.py'}:DividingNMU",
-    "GatedPair": f"{ROOT / 'benchmarks' / 'strangers.py'}:GatedPair",
-}
-"""Units of `benchmarks/units.md` that have programs."""
 
 
 def _error(found, exact):

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 import arithmos
-from arithmos.engines.code import ROOMS, digest
+from arithmos.engines.code import CODE, ROOMS, SOURCE, digest, with_libraries
 
 ROOT = Path(arithmos.__file__).parent
 
@@ -23,7 +23,7 @@ def test_every_room_is_there():
 )
 def test_the_digest_changes_with_what_decides_the_numbers_of_a_run(copy, file):
     before = digest(copy)
-    assert before == digest(ROOT)
+    assert before == digest(ROOT) == SOURCE
     (copy / file).write_text((copy / file).read_text() + "\n")
     assert digest(copy) != before
 
@@ -34,7 +34,14 @@ def test_the_digest_does_not_change_with_a_report(copy):
     assert digest(copy) == before
 
 
-def test_the_digest_changes_with_a_library(copy, monkeypatch):
-    before = digest(copy)
+@pytest.mark.parametrize("file", ["engines/__pycache__/torch.pyc", "nn/.hidden"])
+def test_the_digest_does_not_change_with_what_is_no_source(copy, file):
+    (copy / file).parent.mkdir(exist_ok=True)
+    (copy / file).write_text("")
+    assert digest(copy) == SOURCE
+
+
+def test_the_code_changes_with_a_library(monkeypatch):
+    assert with_libraries(SOURCE) == CODE
     monkeypatch.setattr("arithmos.engines.code.version", lambda name: "0")
-    assert digest(copy) != before
+    assert with_libraries(SOURCE) != CODE

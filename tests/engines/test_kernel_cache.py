@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from arithmos.engines import kernel_cache
-from arithmos.engines.kernel_cache import digest, load, package_digest, save
+from arithmos.engines.kernel_cache import digest, load, save
 
 only_posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows has no owners in this sense")
 
@@ -122,13 +122,3 @@ def test_two_processes_at_once_leave_whole_entries():
 
 def test_names_depend_on_every_part():
     assert len({digest("a", "b"), digest("ab"), digest("a", "c"), digest("b", "a")}) == 4
-    assert package_digest() == package_digest()
-
-
-def test_the_package_digest_follows_its_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernel_cache, "_PACKAGE", tmp_path)
-    digests = set()
-    for name, text in (("a.py", "x = 1"), ("a.py", "x = 2"), ("b.py", ""), ("c.txt", "")):
-        (tmp_path / name).write_text(text)
-        digests.add(package_digest.__wrapped__())
-    assert len(digests) == 3

@@ -9,7 +9,7 @@ from arithmos.engines.cpu import CpuEngine
 from arithmos.engines.torch import TorchEngine
 from arithmos.papers import Experiment, load, to_toml
 from arithmos.spec import NO_SCHEDULE, Layer, Model, Spec
-from arithmos.tasks import Sampled, from_plain
+from arithmos.tasks import Sampled, TableDraws, from_plain
 from arithmos.tasks.distributions import BENFORD, checked, sample
 
 WORDS = np.random.default_rng(0).integers(0, 2**32, (20_000, 2), dtype=np.uint32)
@@ -132,3 +132,14 @@ def test_older_tasks_keep_their_plain_form():
         task(scattered=1)
     with pytest.raises(ValueError, match="must leave inputs for all scattered operands"):
         task(scattered=True)
+
+
+def test_rows_are_drawn_when_they_are_asked_for(monkeypatch):
+    drawn = []
+    monkeypatch.setattr("arithmos.tasks.sampled._inputs", lambda *size: drawn.append(size) or np.ones(size[2:]))
+    draws = task(operation="add", input_size=3, size=10).draws(0)
+    assert isinstance(draws, TableDraws)
+    assert not drawn
+    assert draws.inputs.shape == (10, 3)
+    assert len(draws.inputs) == len(draws.targets) == 10
+    assert len(drawn) == 1

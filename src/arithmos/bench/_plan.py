@@ -123,17 +123,12 @@ def plan(experiments: Sequence[Experiment], store: Store | Snapshot, engines: En
     Raises:
         Refused: there is nothing that can be run.
     """
-    seeds: dict[str, tuple[Spec, int]] = {}
-    for experiment in experiments:
-        for spec in experiment.specs:
-            known = seeds.get(spec.id, (spec, 0))
-            seeds[spec.id] = (known[0], max(known[1], experiment.seeds))
+    specs = _specs(experiments)
     by_engine: dict[str, tuple[Engine, list[Job]]] = {}
     refused: list[tuple[Job, str]] = []
     stored = store.snapshot()
-    for spec, count in seeds.values():
-        missing = {name: stored.missing(spec, count, name) for name in ENGINES}
-        preferred = min(missing, key=lambda name: len(missing[name]))
+    for spec, count in specs:
+        missing, preferred = _missing(stored, spec, count)
         if engines.name == "auto" and not missing[preferred]:
             continue
         try:
@@ -145,12 +140,28 @@ def plan(experiments: Sequence[Experiment], store: Store | Snapshot, engines: En
         if missing[engine.name]:
             by_engine.setdefault(engine.name, (engine, []))[1].append(Job(spec, missing[engine.name]))
     lines = dict.fromkeys(f"refused: {job.spec.model.name}: {why}" for job, why in refused)
-    if refused and len(refused) == len(seeds):
+    if refused and len(refused) == len(specs):
         raise Refused("; ".join(lines))
     for line in lines:
         engines.say(line)
-    total = sum(count for _, count in seeds.values())
+    total = sum(count for _, count in specs)
     return Plan(total, tuple((engine, tuple(jobs)) for engine, jobs in by_engine.values()), tuple(refused))
+
+
+def _specs(experiments: Sequence[Experiment]) -> list[tuple[Spec, int]]:
+    """Return the specs of experiments, each once, with the largest number of its seeds."""
+    seeds: dict[str, tuple[Spec, int]] = {}
+    for experiment in experiments:
+        for spec in experiment.specs:
+            known = seeds.get(spec.id, (spec, 0))
+            seeds[spec.id] = (known[0], max(known[1], experiment.seeds))
+    return list(seeds.values())
+
+
+def _missing(stored: Snapshot, spec: Spec, count: int) -> tuple[dict[str, Sequence[int]], str]:
+    """Return the seeds that each engine has not run, and the engine that has run most."""
+    missing: dict[str, Sequence[int]] = {name: stored.missing(spec, count, name) for name in ENGINES}
+    return missing, min(missing, key=lambda name: len(missing[name]))
 
 
 def clock(store: Store | Snapshot, experiments: Sequence[Experiment] = (), *, threads: int | None = None) -> Clock:
@@ -189,15 +200,22 @@ def catalogue(
     rows = []
     chosen = list(PAPERS.values() if papers is None else papers)
     for experiment in (experiment for paper in chosen for experiment in paper.experiments):
-        todo = plan([experiment], stored, engines)
+        left, seconds = 0, 0.0
+        for spec, count in _specs([experiment]):
+            missing, preferred = _missing(stored, spec, count)
+            if engines.name == "auto" and not missing[preferred]:
+                continue
+            name = engines.likely(spec, preferred)
+            if runs := len(missing[name]):
+                left, seconds = left + runs, seconds + pace.seconds(spec, name, runs) * runs
         rows.append(
             {
                 "name": experiment.qualified_name,
                 "item": experiment.item,
                 "runs": experiment.runs,
                 "iterations": experiment.iterations,
-                "stored": todo.stored,
-                "seconds": estimate(todo, pace)["seconds"].sum(),
+                "stored": experiment.runs - left,
+                "seconds": seconds,
             }
         )
     nothing = {"runs": 0, "iterations": 0, "stored": 0, "seconds": 0.0}

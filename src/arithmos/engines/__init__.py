@@ -9,7 +9,7 @@ from .contract import Curve as Curve
 from .contract import Engine as Engine
 from .contract import Job as Job
 from .contract import Run as Run
-from .probe import finding
+from .probe import finding, unsuited
 
 
 def _torch() -> Engine:
@@ -77,7 +77,7 @@ class Engines:
         found, engine = finding(spec), None
         if found.refused:
             raise Refused(found.refused)
-        for name in dict.fromkeys([preferred or "cuda", *ENGINES]) if self.name == "auto" else [self.name]:
+        for name in self._names(preferred):
             engine, why = self._ask(name, spec)
             if engine is not None:
                 break
@@ -90,6 +90,17 @@ class Engines:
             self.say(f"seed by seed: {spec.model.name}: {found.alone}")
         return engine
 
+    def likely(self, spec: Spec, preferred: str | None = None) -> str:
+        """Return the name of the engine that `choose` will probably return, without a trial of the spec's units."""
+
+        def may_run(name: str) -> bool:
+            return name == "torch" or not (unsuited(spec) or isinstance(self._make(name), str))
+
+        return next(filter(may_run, self._names(preferred)), self.name)
+
+    def _names(self, preferred: str | None) -> list[str]:
+        return list(dict.fromkeys([preferred or "cuda", *ENGINES])) if self.name == "auto" else [self.name]
+
     def say(self, line: str) -> None:
         """Report a line once."""
         if line not in self._said:
@@ -100,13 +111,17 @@ class Engines:
         """Return the names of the engines that can run a spec on this machine."""
         return [name for name in ENGINES if self._ask(name, spec)[0] is not None]
 
-    def _ask(self, name: str, spec: Spec) -> tuple[Engine | None, str]:
+    def _make(self, name: str) -> Engine | str:
+        """Return an engine, or why this machine has none."""
         if name not in self._made:
             try:
                 self._made[name] = self._makers[name]()
             except (ImportError, RuntimeError) as error:
                 self._made[name] = str(error)
-        made = self._made[name]
+        return self._made[name]
+
+    def _ask(self, name: str, spec: Spec) -> tuple[Engine | None, str]:
+        made = self._make(name)
         if isinstance(made, str):
             return None, made
         why = made.refuses(spec)

@@ -1,4 +1,8 @@
-"""Digest of the code that determines the numbers of a run: a state is resumed only by the code that made it."""
+"""Digests of the code that determines the numbers of a run.
+
+A state is resumed, and a compiled loop loaded, only by the code that made it; workers of a cluster have that of their
+client.
+"""
 
 import hashlib
 from collections.abc import Iterator
@@ -12,20 +16,24 @@ LIBRARIES = ("numpy", "torch", "numba")
 
 
 def digest(root: Path) -> str:
-    """Return the digest of the package under `root`, and of the versions of the libraries that it computes with."""
+    """Return the digest of the package under `root`."""
     found = hashlib.blake2b(digest_size=8)
     for path in _files(root):
         found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    for name in LIBRARIES:
-        found.update(f"{name} {_version(name)}\0".encode())
     return found.hexdigest()
+
+
+def with_libraries(source: str) -> str:
+    """Return the digest of a package's digest and of the versions of the libraries that it computes with."""
+    versions = "\0".join([source, *(f"{name} {_version(name)}" for name in LIBRARIES)])
+    return hashlib.blake2b(versions.encode(), digest_size=8).hexdigest()
 
 
 def _files(root: Path) -> Iterator[Path]:
     """Yield sources, and data such as thresholds."""
     for room in ROOMS:
         path = root / room
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        files = sorted(path.rglob("[!.]*")) if path.is_dir() else [path]
         yield from (file for file in files if file.is_file() and file.suffix != ".pyc")
 
 
@@ -36,5 +44,8 @@ def _version(name: str) -> str:
         return "missing"
 
 
-CODE = digest(Path(__file__).parents[1])
+SOURCE = digest(Path(__file__).parents[1])
 """Digest of the code of this process, taken when it is imported: files may change while a campaign runs."""
+
+CODE = with_libraries(SOURCE)
+"""The same with its libraries."""

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
 from .._platform import cores
 from ..spec import Layer, Spec
-from .contract import STACK
+from .contract import STACK, Failed, unit_code
 from .probe import finding
-from .trace import Untraceable, unit_program
-from .trace.program import walk
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,7 @@ class Pace:
 
     Args:
         fixed: for any network.
-        weight: for each of its weights, at a batch of 128.
+        weight: for each of its parameters, at a batch of 128.
         shared: shared by the runs of a stack, however many they are.
     """
 
@@ -88,16 +88,15 @@ class Clock:
         return 1e-6 * microseconds * (spec.iterations + 1)
 
 
-def weights(spec: Spec) -> float:
-    """Return the number of weights of a network, each counted as often as it takes part in a sum or product."""
-    pairs = zip(spec.model.layers, spec.sizes[:-1], spec.sizes[1:], strict=True)
-    return sum(_reductions(layer) * inputs * outputs for layer, inputs, outputs in pairs)
+def weights(spec: Spec) -> int:
+    """Return the number of parameters of a network."""
+    return sum(_parameters(layer, *sizes) for layer, sizes in zip(spec.model.layers, pairwise(spec.sizes), strict=True))
 
 
-def _reductions(layer: Layer) -> int:
-    """Return the number of sums and products over the inputs of a unit; 1 if its program is not known."""
+@lru_cache(maxsize=1024)
+def _parameters(layer: Layer, inputs: int, outputs: int) -> int:
     try:
-        root = unit_program(layer).training
-    except Untraceable:
-        return 1
-    return sum(node.data == "i" and "b" in node.axes for node in walk([root]))
+        with unit_code():
+            return sum(parameter.numel() for parameter in layer.blank(inputs, outputs).parameters())
+    except Failed:
+        return inputs * outputs

@@ -7,7 +7,6 @@ written. A cache that cannot be used costs time only.
 
 import contextlib
 import hashlib
-from functools import lru_cache
 from pathlib import Path
 
 from .._files import TEMPORARY, write_whole
@@ -17,7 +16,6 @@ MOST = 200
 """Entries to keep; beyond that the oldest are removed."""
 
 _DIGEST = 16
-_PACKAGE = Path(__file__).parents[1]
 
 
 def digest(*parts: str) -> str:
@@ -28,13 +26,6 @@ def digest(*parts: str) -> str:
         False
     """
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=_DIGEST).hexdigest()
-
-
-@lru_cache(maxsize=1)
-def package_digest() -> str:
-    """Return a digest of the source of this package, for kernels that call its functions."""
-    files = sorted(_PACKAGE.rglob("*.py"))
-    return digest(*(f"{path.relative_to(_PACKAGE)}\0{path.read_text(encoding='utf-8')}" for path in files))
 
 
 def load(name: str) -> bytes | None:

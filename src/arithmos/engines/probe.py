@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..spec import Spec
+from ..spec import LM, Spec
 from .contract import Failed, unit_code
 from .networks import Modules, Networks
 from .trace import Untraceable, identity, unit_program
@@ -67,27 +67,36 @@ def finding(spec: Spec, device: torch.device = CPU) -> ProbeResult:
     return _found[key]
 
 
-def unfit(spec: Spec) -> str | None:
-    """Return why the fused engines cannot run a spec, whatever its units, in a line, or None if they can."""
-    if spec.task.sequential:
-        return "it has no convolutions"
+def unsuited(spec: Spec) -> str:
+    """Return why the fused engines cannot run a spec, whatever its units, on one line; empty if they may."""
+    if isinstance(spec.optimizer, LM):
+        return "it trains with first-order optimizers"
+    if spec.optimizer.reinitialize:
+        return "it does not start stagnating runs again"
+    return "it has no convolutions" if spec.task.sequential else ""
+
+
+def unfit(spec: Spec) -> str:
+    """Return why the fused engines cannot run a spec, on one line, after a trial of its units; empty if they can."""
+    if why := unsuited(spec):
+        return why
     if spec.task.draws(0) is None:
         return f"it cannot draw batches of the task {spec.task.kind!r}"
-    return finding(spec).refused or None
+    return finding(spec).refused or _untraced(spec)
 
 
-def untraced(spec: Spec) -> str | None:
-    """Return which unit has no program, or one that differs from its module, in a line, or None if all have."""
+def _untraced(spec: Spec) -> str:
+    """Return which unit has no program, or one that differs from its module; empty if all have."""
     key = (*map(identity, spec.model.layers), spec.sizes)
-    if key not in _untraced:
+    if key not in _misreadings:
         try:
-            _untraced[key] = _misread(spec)
+            _misreadings[key] = _misread(spec)
         except (Untraceable, Failed) as error:
-            _untraced[key] = str(error)
-    return _untraced[key] or None
+            _misreadings[key] = str(error)
+    return _misreadings[key]
 
 
-_untraced: dict[tuple[object, ...], str] = {}
+_misreadings: dict[tuple[object, ...], str] = {}
 
 
 def _misread(spec: Spec) -> str:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import linear
 from ._init import GlorotUniform
 from ._layer import UnitLayer, matrix
@@ -26,14 +26,7 @@ class SigmoidGate(UnitLayer):
 
     rule = GlorotUniform()
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
+    def __init__(self, in_features: int, out_features: int, *, device: Device = None, dtype: Dtype = None) -> None:
         super().__init__(in_features, out_features)
         self.weight = matrix(out_features, in_features, device, dtype)
         self.reset_parameters()

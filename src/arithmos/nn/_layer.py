@@ -7,16 +7,14 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._init import Init
 from ._reading import Reading
 
 T = TypeVar("T")
 
 
-def matrix(
-    out_features: int, in_features: int, device: torch.device | str | None, dtype: torch.dtype | None
-) -> nn.Parameter:
+def matrix(out_features: int, in_features: int, device: Device, dtype: Dtype) -> nn.Parameter:
     """Return an uninitialized weight matrix."""
     check_floating(dtype)
     return nn.Parameter(torch.empty(out_features, in_features, device=device, dtype=dtype))
@@ -65,11 +63,13 @@ class UnitLayer(nn.Module):
 
     Attributes:
         rule: rule for the initial values of the layer's own matrices.
+        start: initial value of its biases and gates.
         identity: state of a recurrent cell that leaves its first input unchanged: 0 for sums, 1 for products; None if
             there is none.
     """
 
     rule: Init
+    start: float = 0.0
     identity: float | None = None
 
     def __init__(self, in_features: int, out_features: int) -> None:
@@ -87,7 +87,7 @@ class UnitLayer(nn.Module):
                 child.reset_parameters(generator)
         for parameter in self.parameters(recurse=False):
             if parameter.dim() == 1:
-                nn.init.zeros_(parameter)
+                nn.init.constant_(parameter, self.start)
             else:
                 self.rule.draw_(parameter, generator)
 

@@ -6,11 +6,10 @@ r"""Convolutional network that reads a number off an image of a digit (Madsen & 
 The number is unbounded, and nothing tells the network which number a digit is: it learns that from the layers above it.
 """
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 
 
 class DigitReader(nn.Module):
@@ -28,7 +27,7 @@ class DigitReader(nn.Module):
         torch.Size([3, 2, 1])
     """
 
-    def __init__(self, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
+    def __init__(self, *, device: Device = None, dtype: Dtype = None) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(1, 20, 5, device=device, dtype=dtype)
         self.conv2 = nn.Conv2d(20, 50, 5, device=device, dtype=dtype)

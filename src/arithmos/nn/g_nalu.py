@@ -14,7 +14,7 @@ import math
 import torch
 from torch import Tensor
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._gate import gate
 from ._init import GlorotUniform, NACRange
 from ._layer import UnitLayer, matrix
@@ -55,14 +55,7 @@ class GNALU(UnitLayer):
         torch.Size([8, 2])
     """
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
+    def __init__(self, in_features: int, out_features: int, *, device: Device = None, dtype: Dtype = None) -> None:
         super().__init__(in_features, out_features)
         self.W_hat = matrix(out_features, in_features, device, dtype)
         self.M_hat = matrix(out_features, in_features, device, dtype)

@@ -3,10 +3,9 @@ r"""Gated NAU and NMU (Madsen & Johansen, 2020).
 .. math:: z = g \odot \mathrm{NAU}(x; W_a) + (1 - g) \odot \mathrm{NMU}(x; W_m), \qquad g = \sigma(G x)
 """
 
-import torch
 from torch import Tensor
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._gate import SigmoidGate, gate, mix
 from ._layer import UnitLayer
 from ._unit import Unit
@@ -46,13 +45,7 @@ class GatedNAUNMU(UnitLayer):
     identity = 0.0
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        init: str = "default",
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        self, in_features: int, out_features: int, *, init: str = "default", device: Device = None, dtype: Dtype = None
     ) -> None:
         super().__init__(in_features, out_features)
         self.init = init

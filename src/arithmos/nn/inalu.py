@@ -13,7 +13,7 @@ with weights :math:`\tanh(\hat W) \odot \sigma(\hat M)`, signs by the weights of
 import torch
 from torch import Tensor, nn
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import at_least_single, check_input, full_precision
 from ._init import Normal
 from ._layer import UnitLayer, choose, matrix
@@ -109,8 +109,8 @@ class INALU(UnitLayer):
         *,
         shared: bool = False,
         init: str = "original",
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ) -> None:
         super().__init__(in_features, out_features)
         choose("init", init, INITS)

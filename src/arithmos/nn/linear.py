@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import linear
 from ._init import GlorotUniform, HeUniform, Init
 from ._layer import UnitLayer, matrix
@@ -48,14 +48,7 @@ class Linear(UnitLayer):
     rule: Init = GlorotUniform()
     identity = 0.0
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
+    def __init__(self, in_features: int, out_features: int, *, device: Device = None, dtype: Dtype = None) -> None:
         super().__init__(in_features, out_features)
         self.weight = matrix(out_features, in_features, device, dtype)
         self.bias = nn.Parameter(torch.empty(out_features, device=device, dtype=dtype))

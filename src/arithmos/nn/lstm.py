@@ -11,7 +11,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._unit import Unit
 
 
@@ -35,13 +35,7 @@ class LSTM(nn.Module):
     """
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        initial: float = 0.0,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        self, in_features: int, out_features: int, *, initial: float = 0.0, device: Device = None, dtype: Dtype = None
     ) -> None:
         super().__init__()
         if not 0 < out_features < in_features:

@@ -9,7 +9,7 @@ product: :math:`z = \exp(\mathrm{MCFC}(\log x) + c)`, for positive inputs.
 import torch
 from torch import Tensor, nn
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import at_least_single, check_input, full_precision
 from ._layer import UnitLayer, matrix
 from ._reading import Reading, unless
@@ -70,14 +70,7 @@ class MCFC(UnitLayer):
         torch.Size([8, 2])
     """
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
+    def __init__(self, in_features: int, out_features: int, *, device: Device = None, dtype: Dtype = None) -> None:
         super().__init__(in_features, out_features)
         self.junction = matrix(out_features, in_features, device, dtype)
         self.out = nn.Parameter(torch.empty(out_features, device=device, dtype=dtype))
@@ -126,14 +119,7 @@ class MulMCFC(MCFC):
         [1.0, 1.0]
     """
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
+    def __init__(self, in_features: int, out_features: int, *, device: Device = None, dtype: Dtype = None) -> None:
         super().__init__(in_features, out_features, device=device, dtype=dtype)
         self.shift = nn.Parameter(torch.zeros(out_features, device=device, dtype=dtype))
 

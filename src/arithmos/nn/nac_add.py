@@ -8,7 +8,7 @@ Both factors of a weight saturate, which pulls it towards -1, 0 and 1: differenc
 import torch
 from torch import Tensor
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import linear
 from ._init import NACRange
 from ._layer import UnitLayer, choose, matrix
@@ -53,13 +53,7 @@ class NACAdd(UnitLayer):
     identity = 0.0
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        init: str = "default",
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        self, in_features: int, out_features: int, *, init: str = "default", device: Device = None, dtype: Dtype = None
     ) -> None:
         super().__init__(in_features, out_features)
         self.init = init

@@ -8,7 +8,7 @@ Without negative exponents, a small input cannot make the output explode.
 import torch
 from torch import Tensor
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import exp_log
 from ._init import GlorotNormal
 from ._layer import UnitLayer, matrix
@@ -42,14 +42,7 @@ class NACMulSigma(UnitLayer):
     rule = GlorotNormal()
     identity = 1.0
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
+    def __init__(self, in_features: int, out_features: int, *, device: Device = None, dtype: Dtype = None) -> None:
         super().__init__(in_features, out_features)
         self.W_hat = matrix(out_features, in_features, device, dtype)
         self.reset_parameters()

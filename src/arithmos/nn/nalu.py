@@ -6,10 +6,9 @@ with both weight matrices of the form :math:`\tanh(\hat W) \odot \sigma(\hat M)`
 shared.
 """
 
-import torch
 from torch import Tensor
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import exp_log, linear
 from ._gate import SigmoidGate, gate, mix
 from ._layer import UnitLayer
@@ -67,8 +66,8 @@ class NALU(UnitLayer):
         *,
         shared: bool = True,
         init: str = "default",
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ) -> None:
         super().__init__(in_features, out_features)
         self.shared, self.init = shared, init

@@ -5,10 +5,9 @@ r"""Neural Addition Unit (Madsen & Johansen, 2020).
 A weight of 1 adds its input, -1 subtracts it, 0 leaves it out.
 """
 
-import torch
 from torch import Tensor
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import linear
 from ._clamp import clamp
 from ._init import GlorotUniform
@@ -57,8 +56,8 @@ class NAU(UnitLayer):
         init: str = "default",
         project: bool = True,
         clip: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ) -> None:
         super().__init__(in_features, out_features)
         self.init, self.project, self.clip = init, project, clip

@@ -14,7 +14,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import at_least_single, check_input, full_precision
 from ._init import Uniform
 from ._layer import UnitLayer, matrix, sparsity
@@ -24,7 +24,6 @@ from ._unit import Unit
 
 EPSILON = 2.0**-23
 """Term added to inputs before their reciprocal is taken, in training."""
-INIT = Uniform(0.25, 0.75)
 
 
 def nmru(
@@ -87,6 +86,8 @@ class NMRU(UnitLayer):
         (tensor([-1.5000], grad_fn=...), ['div', 'mul'])
     """
 
+    rule = Uniform(0.25, 0.75)
+    start = 0.5
     gate: nn.Parameter | None
 
     def __init__(
@@ -96,8 +97,8 @@ class NMRU(UnitLayer):
         *,
         signed: bool = True,
         gated: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ) -> None:
         super().__init__(in_features, out_features)
         self.signed, self.gated = signed, gated
@@ -105,12 +106,6 @@ class NMRU(UnitLayer):
         gate = nn.Parameter(torch.empty(2 * in_features, device=device, dtype=dtype)) if gated else None
         self.register_parameter("gate", gate)
         self.reset_parameters()
-
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw W as an NMU does, and set the factors to 1/2."""
-        INIT.draw_(self.weight, generator)
-        if self.gate is not None:
-            nn.init.constant_(self.gate, 0.5)
 
     def weights(self) -> dict[str, Tensor]:
         """Return the weights of the inputs, "mul", and of their reciprocals, "div"."""

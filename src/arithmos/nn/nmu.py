@@ -7,10 +7,9 @@ A weight of 1 multiplies by its input, a weight of 0 leaves the product alone.
 
 import math
 
-import torch
 from torch import Tensor
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._clamp import clamp
 from ._init import Uniform
 from ._layer import UnitLayer, choose, matrix, sparsity
@@ -43,13 +42,7 @@ class Selecting(UnitLayer):
     identity = 1.0
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        init: str = "default",
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        self, in_features: int, out_features: int, *, init: str = "default", device: Device = None, dtype: Dtype = None
     ) -> None:
         super().__init__(in_features, out_features)
         self.init, self.rule = init, choose("init", init, INITS)
@@ -101,8 +94,8 @@ class NMU(Selecting):
         init: str = "default",
         project: bool = True,
         clip: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ) -> None:
         super().__init__(in_features, out_features, init=init, device=device, dtype=dtype)
         self.project, self.clip = project, clip

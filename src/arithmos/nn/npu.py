@@ -12,7 +12,7 @@ the real part of a product of powers with complex exponents :math:`W_r + \mathrm
 import torch
 from torch import Tensor, nn
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import at_least_single, check_input, full_precision
 from ._clamp import clamp
 from ._init import GlorotUniform
@@ -90,8 +90,8 @@ class NPU(UnitLayer):
         gated: bool = True,
         epsilon: float = EPSILON,
         straight: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ) -> None:
         super().__init__(in_features, out_features)
         self.gated, self.epsilon, self.straight = gated, epsilon, straight

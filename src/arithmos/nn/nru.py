@@ -14,14 +14,13 @@ import math
 import torch
 from torch import Tensor
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import at_least_single, check_input, full_precision
 from ._init import GlorotUniform
 from ._layer import UnitLayer, matrix, sparsity
 from ._reading import Reading
 from ._unit import Unit
 
-INIT = GlorotUniform(cap=0.5)
 STEEPNESS = 1000.0
 
 
@@ -74,23 +73,15 @@ class NRU(UnitLayer):
         tensor([-1.5000], grad_fn=...)
     """
 
+    rule = GlorotUniform(cap=0.5)
+
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        separate: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        self, in_features: int, out_features: int, *, separate: bool = False, device: Device = None, dtype: Dtype = None
     ) -> None:
         super().__init__(in_features, out_features)
         self.separate = separate
         self.weight = matrix(out_features, in_features, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw W as a NAU does."""
-        INIT.draw_(self.weight, generator)
 
     def weights(self) -> dict[str, Tensor]:
         return {"weight": self.weight}

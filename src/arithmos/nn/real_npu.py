@@ -14,7 +14,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import at_least_single, check_input, full_precision
 from ._clamp import clamp
 from ._init import GlorotUniform
@@ -130,6 +130,8 @@ class RealNPU(UnitLayer):
         tensor([-2.], grad_fn=...)
     """
 
+    start = 0.5
+
     def __init__(
         self,
         in_features: int,
@@ -140,22 +142,17 @@ class RealNPU(UnitLayer):
         sparse: str = "none",
         epsilon: float = EPSILON,
         straight: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ) -> None:
         super().__init__(in_features, out_features)
-        choose("init", init, INITS)
+        self.rule = choose("init", init, INITS)
         choose("project", project, PROJECTIONS)
         choose("sparse", sparse, dict.fromkeys(PULLS))
         self.init, self.project, self.sparse, self.epsilon, self.straight = init, project, sparse, epsilon, straight
         self.weight = matrix(out_features, in_features, device, dtype)
         self.gate = nn.Parameter(torch.empty(in_features, device=device, dtype=dtype))
         self.reset_parameters()
-
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw W and open all gates by half."""
-        INITS[self.init].draw_(self.weight, generator)
-        nn.init.constant_(self.gate, 0.5)
 
     def weights(self) -> dict[str, Tensor]:
         """Return the exponents times their gates."""

@@ -8,10 +8,9 @@ r"""Stochastic Neural Multiplication Unit (Mistry et al., 2022).
 with new uniform noise n for every element of x at each step. It cancels if all weights are 0 or 1.
 """
 
-import torch
 from torch import Tensor
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import check_input
 from ._noise import noise
 from ._reading import Reading
@@ -62,8 +61,8 @@ class SNMU(Selecting):
         low: float = 1.0,
         high: float = 5.0,
         batch: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ) -> None:
         super().__init__(in_features, out_features, device=device, dtype=dtype)
         if not 0 < low < high:

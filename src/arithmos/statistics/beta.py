@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import special
 
 from ._stirling import digamma_rest, log_gamma_rest
 from .gamma import log_mean_gap, nearly_equal
@@ -148,7 +149,7 @@ def _outward(f: Callable[[float], float], start: float, step: float) -> float:
 
 
 def _root(f: Callable[[float], float], low: float, high: float) -> float:
-    return float(optimize.brentq(f, low, high, xtol=1e-14, rtol=1e-14))
+    return float(scipy.optimize.brentq(f, low, high, xtol=1e-14, rtol=1e-14))
 
 
 def _half(interval: Interval) -> Interval:

@@ -20,8 +20,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import special
 
 from ._stirling import digamma_rest, log_gamma_rest
 from .interval import Interval, sample, tail
@@ -167,7 +168,7 @@ def _expm2(u: float) -> float:
 
 
 def _root(f: Callable[[float], float], low: float, high: float) -> float:
-    return float(optimize.brentq(f, low, high, xtol=1e-300, rtol=1e-13))
+    return float(scipy.optimize.brentq(f, low, high, xtol=1e-300, rtol=1e-13))
 
 
 def _non_negative(x: ArrayLike) -> NDArray[np.float64]:

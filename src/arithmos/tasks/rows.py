@@ -201,7 +201,7 @@ class Rows(Observations):
 
     def draws(self, seed: int) -> TableDraws:
         """Return the rows from which batches are drawn."""
-        return TableDraws(*self._training)
+        return TableDraws(self.training)
 
     def indices(self, seed: int, step: int, size: int) -> NDArray[np.int64]:
         """Return the indices of the training rows in the batch of one iteration: floor(word · rows / 2³²)."""

@@ -208,7 +208,7 @@ class Sampled(Observations):
 
     def draws(self, seed: int) -> TableDraws:
         """Return the rows from which batches are drawn."""
-        return TableDraws(*self.training())
+        return TableDraws(self.training)
 
     def batch(self, seed: int, step: int, size: int) -> Pair:
         """Return the inputs and targets of one training iteration: rows floor(word · rows / 2³²)."""

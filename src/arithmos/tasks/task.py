@@ -4,8 +4,9 @@ A task is one class in one file, listed in `KINDS`. Its batches are described as
 `UniformDraws` and `TableDraws`, and the torch engine also takes the batches of any other task from its `batch`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
@@ -47,12 +48,24 @@ class TableDraws:
     """Rows of data, drawn with replacement; the same for every seed.
 
     Args:
-        inputs: `[rows, input_size]`.
-        targets: `[rows, output_size]`.
+        rows: returns inputs `[rows, input_size]` and targets `[rows, output_size]`; called when they are asked for.
     """
 
-    inputs: Floats
-    targets: Floats
+    rows: Callable[[], tuple[Floats, Floats]]
+
+    @cached_property
+    def _pair(self) -> tuple[Floats, Floats]:
+        return self.rows()
+
+    @property
+    def inputs(self) -> Floats:
+        """Inputs, `[rows, input_size]`."""
+        return self._pair[0]
+
+    @property
+    def targets(self) -> Floats:
+        """Targets, `[rows, output_size]`."""
+        return self._pair[1]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from torch import nn
 from arithmos import bench
 from arithmos.engines import ENGINES, Engines, Refused, cluster
 from arithmos.engines.cluster import Cluster, remote, worker
+from arithmos.engines.code import SOURCE
 from arithmos.engines.contract import Control, Job
 from arithmos.engines.cost import Clock
 from arithmos.papers import Experiment
@@ -247,28 +248,12 @@ def test_other_versions_are_refused(scheduler, monkeypatch):
 
 
 def test_other_code_of_the_same_version_is_refused(scheduler, monkeypatch):
-    monkeypatch.setattr(cluster, "CODE", "0" * 16)
+    monkeypatch.setattr(cluster, "SOURCE", "0" * 16)
     with pytest.raises(Refused, match=r"has another build of arithmos"):
         Cluster(scheduler, EVEN)
 
 
-def test_every_file_of_the_package_is_part_of_its_code(tmp_path):
-    names = ["a.py", "b/a.cuh", "b/a.json", "b/a.toml", "a.csv", "b/any"]
-    for name in names:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("1")
-    digests = {worker._digest(tmp_path)}
-    for name in names:
-        (tmp_path / name).write_text("2")
-        digests.add(worker._digest(tmp_path))
-    assert len(digests) == 1 + len(names)
-    (tmp_path / "b" / "__pycache__").mkdir()
-    (tmp_path / "b" / "__pycache__" / "a.pyc").touch()
-    (tmp_path / ".hidden").touch()
-    assert worker._digest(tmp_path) in digests
-
-
-@pytest.mark.parametrize(("code", "slots"), [(worker.CODE, 4), ("0" * 16, 0)])
+@pytest.mark.parametrize(("code", "slots"), [(SOURCE, 4), ("0" * 16, 0)])
 def test_a_worker_that_joins_later_gets_work_only_if_it_is_the_same(monkeypatch, code, slots):
     monkeypatch.setattr(worker, "PROFILABLE", False)
     given, callbacks = {}, {"profile": SimpleNamespace(stop=lambda: None)}
@@ -311,7 +296,7 @@ def test_what_waits_for_workers_is_begun_when_they_come(fake):
         while client.sync(client.scheduler.get_task_status, keys=[key])[key] != "no-worker":
             assert time.monotonic() < until, "it was begun without a slot"
             time.sleep(0.01)
-        client.register_plugin(worker.Admission(worker.CODE))
+        client.register_plugin(worker.Admission(SOURCE))
         landed = []
         while not flight.empty:
             assert time.monotonic() < until, "it still waits"

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import pytest
 
-from arithmos.engines import kernel_cache
+from arithmos.engines import code, kernel_cache
 from arithmos.engines.contract import Control, Job
 from arithmos.engines.cpu import CpuEngine
 from arithmos.engines.cpu._cache import LoopCache
@@ -109,7 +109,7 @@ def test_names_depend_on_source_package_settings_and_versions(change, monkeypatc
     before = LoopCache("text").name
     assert LoopCache("text").name == before
     if change == "package":
-        monkeypatch.setattr(kernel_cache, "package_digest", lambda: "another")
+        monkeypatch.setattr(code, "SOURCE", "another")
     elif change == "setting":
         monkeypatch.setitem(os.environ, "NUMBA_OPT", "1")
     elif change == "version":

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from tests.agreement.specs import STRANGERS, small
 from tests.engines.cuda.runs import advance, advance_all
 from tests.plain import Plain
 
@@ -92,6 +93,10 @@ QUICK = ("SNMU>NAU", "NRU>NAU", "NMRUGated>NAU", "NPU>NAU", "MulMCFC>NAU")
 """First layers in which noise, evaluation mode, several matrices, gates of inputs and sums of weights are tested."""
 
 
+STRANGERS = {name: small(f"NAU>{STRANGERS[name]}") for name in ("DividingNMU", "GatedPair")}
+"""Units of `benchmarks/units.md` that are not in the package."""
+
+
 def error(found, exact):
     return np.linalg.norm(found.astype(np.float64) - exact) / max(np.linalg.norm(exact), 1e-30)
 
@@ -143,6 +148,11 @@ def test_one_step_of_newer_units(device, name):
 )
 def test_one_step_of_newer_units_as_first_layer(device, name):
     check_steps(device, IN_FRONT[name])
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_one_step_of_strangers_units(device, name):
+    check_steps(device, STRANGERS[name])
 
 
 class Buffered(NMU):

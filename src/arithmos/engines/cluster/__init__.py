@@ -16,6 +16,7 @@ from distributed.security import Security
 
 from ...spec import Spec
 from .. import Refused
+from ..code import SOURCE
 from ..contract import Engine
 from ..cost import Clock
 from ..cpu import CpuEngine
@@ -25,7 +26,7 @@ from ..torch import TorchEngine
 from .connection import connected
 from .local import PREFIX, local_cluster
 from .remote import Remote
-from .worker import CODE, GPU, SLOT, Admission, Description, describe
+from .worker import GPU, SLOT, Admission, Description, describe
 
 __all__ = ["Cluster"]
 
@@ -149,11 +150,11 @@ def _admit(client: Client) -> dict[str, Description]:
     for address, worker in found.items():
         if isinstance(worker, OSError):
             raise worker
-        if not isinstance(worker, Description) or worker.code != CODE:
+        if not isinstance(worker, Description) or worker.code != SOURCE:
             raise Refused(
                 f"the worker at {address} has another build of arithmos {here['arithmos']}; install the same on both"
             )
-    client.register_plugin(Admission(CODE))
+    client.register_plugin(Admission(SOURCE))
     return dict(found)
 
 

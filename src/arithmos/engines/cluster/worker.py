@@ -5,7 +5,6 @@ code when they are opened: anyone who can reach the scheduler can run anything o
 """
 
 import dataclasses
-import hashlib
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from distributed.core import Status
 
 from ...spec import Layer, Spec
 from .. import ENGINES, Refused
+from ..code import SOURCE
 from ..contract import Control, Engine, Job, Run, State
 from ..cuda.plan import Limits
 
@@ -31,19 +31,6 @@ GPU = "arithmos-gpu"
 PROFILABLE = sys.version_info >= (3, 11, 9)
 """Whether Dask may inspect the frames of training threads. Earlier versions of Python may deadlock over it
 (python/cpython#106883), and Dask does it a hundred times per second."""
-
-
-def _digest(root: Path) -> str:
-    digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(root.rglob("[!.]*")):
-        if path.is_file() and path.parent.name != "__pycache__":
-            content = path.read_bytes()
-            digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
-
-
-CODE = _digest(Path(__file__).parents[2])
-"""Digest of all files of the imported package, data included: checkouts may differ under the same version."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +48,7 @@ class Description:
 
 def describe() -> Description:
     """Describe this worker."""
-    return Description(CODE, _gpu())
+    return Description(SOURCE, _gpu())
 
 
 @lru_cache(maxsize=1)
@@ -88,14 +75,14 @@ class Admission(WorkerPlugin):  # type: ignore[misc]
 
     async def setup(self, worker: Worker) -> None:
         """Admit a worker; Dask calls this on every one."""
-        admitted = self.code == CODE
+        admitted = self.code == SOURCE
         if admitted and not PROFILABLE and (profile := worker.periodic_callbacks.pop("profile", None)):
             profile.stop()
         gpu = admitted and isinstance(_gpu(), Limits)
         await worker.set_resources(**{SLOT: worker.state.nthreads * admitted, GPU: int(gpu)})
         if not admitted:
             raise RuntimeError(
-                f"this worker has arithmos {CODE}, the client {self.code}; it gets no work until both are the same"
+                f"this worker has arithmos {SOURCE}, the client {self.code}; it gets no work until both are the same"
             )
 
 

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
 from ..._platform import cores
-from ...spec import LM, Penalty, Spec
+from ...spec import Penalty, Spec
 from ...spec.optimizers import Optimizer
 from ..contract import NO_CONTROL, Control, Failed, Job, Run
-from ..probe import unfit, untraced
+from ..probe import unfit
 from ..resume import guarded
 from ..trace import identity
 from .kernel import make_kernel
@@ -55,11 +55,7 @@ class CpuEngine:
 
     def refuses(self, spec: Spec) -> str | None:
         """Return why the network cannot be run (a unit without a program, a failed trial, images); None if it can."""
-        if isinstance(spec.optimizer, LM):
-            return "it trains with first-order optimizers"
-        if spec.optimizer.reinitialize:
-            return "it does not start stagnating runs again"
-        return unfit(spec) or untraced(spec)
+        return unfit(spec) or None
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
         """Yield finished runs, in the order in which they finish."""

@@ -1,7 +1,7 @@
 """Compiled loops in the cache on disk.
 
 Numba's own cache does not notice that a function in another file, which a loop calls, has changed. Here an entry is
-named by the source of the loop and of this whole package, by versions and settings, and by the processor.
+named by the source of the loop and of all that determines a run, by versions and settings, and by the processor.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 
-from .. import kernel_cache
+from .. import code, kernel_cache
 
 
 class LoopCache(NullCache):  # type: ignore[misc]  # Numba has no types
@@ -40,7 +40,7 @@ class LoopCache(NullCache):  # type: ignore[misc]  # Numba has no types
         versions = (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version())
         settings = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("NUMBA_"))
         processor = cpu_target.target_context.codegen().magic_tuple()
-        return kernel_cache.digest(self._text, kernel_cache.package_digest(), *versions, *settings, *processor)
+        return kernel_cache.digest(self._text, code.SOURCE, *versions, *settings, *processor)
 
     def attach(self, function: Any) -> None:
         """Use this cache for a function."""

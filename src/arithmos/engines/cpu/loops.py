@@ -7,7 +7,7 @@ and conditions, are never stored: every loop that needs one computes it again, i
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..trace.program import AXES, COMPARISONS, Term, View, lower_bound
+from ..trace.program import AXES, COMPARISONS, Term, View, is_number, lower_bound, walk
 
 SMALLEST = 2.0**-126
 """Smallest number whose logarithm needs no special case."""
@@ -38,14 +38,9 @@ _PLACES = {"": "0", "o": "o", "i": "i", "oi": "o * n_i + i", "b": "b", "bo": "o,
 
 def inlined(node: Term) -> bool:
     """Return whether a node is computed wherever it is needed, and never stored."""
-    return not node.leaf and (node.axes == AXES or node.boolean or _number(node))
-
-
-def _number(node: Term) -> bool:
-    """Return whether a node is computed from constants, sizes and the regularizer's strength alone."""
-    return node.op in ("const", "size", "strength") or (
-        not node.axes and bool(node.args) and all(map(_number, node.args))
-    )
+    if node.leaf:
+        return False
+    return node.axes == AXES or node.boolean or is_number(node, ("const", "size", "strength"))
 
 
 def place(array: str, axes: str) -> str:
@@ -97,17 +92,12 @@ class Nest:
 
     def inside(self, roots: Sequence[Term]) -> list[Term]:
         """Return the nodes below the roots that are computed in the innermost loop, each after its arguments."""
-        own, found = set(self.nodes), dict[Term, None]()
+        own = set(self.nodes)
 
-        def visit(node: Term) -> None:
-            if node not in found and (node in own or inlined(node)):
-                for arg in node.args:
-                    visit(arg)
-                found[node] = None
+        def here(node: Term) -> bool:
+            return node in own or inlined(node)
 
-        for root in roots:
-            visit(root)
-        return list(found)
+        return list(filter(here, walk(roots, lambda node: node.args if here(node) else ())))
 
     def read(self, roots: Sequence[Term]) -> list[Term]:
         """Return the nodes that must be read for the roots to be computed; constants are none of them."""

@@ -1,5 +1,7 @@
 """Elementary functions in float32, without a branch or a call, so that loops of them vectorize.
 
+They are always inlined: LLVM would leave calls of the longer ones, and no loop with a call in it is vectorized.
+
 The polynomials are minimax fits of the reduced functions. They are compiled without reassociation, under which
 `(x + MAGIC) - MAGIC` would be x.
 """
@@ -8,7 +10,7 @@ import math
 
 import numpy as np
 
-from ._compile import exactly_compiled
+from ._compile import always_inlined
 
 ONE, TWO, HALF = np.float32(1), np.float32(2), np.float32(0.5)
 INFINITY = np.float32(np.inf)
@@ -61,7 +63,7 @@ COS_0, COS_1, COS_2, COS_3, COS_4 = COS
 TANH_SMALL, TANH_LARGE = np.float32(0.625), np.float32(10)
 
 
-@exactly_compiled
+@always_inlined
 def exp(x):
     """e^x: exp(x) = 2^n (1 + r + r² P(r)) with r = x - n ln 2."""
     bounded = EXP_HIGHEST if x > EXP_HIGHEST else x  # NaN passes both
@@ -85,7 +87,7 @@ def exp(x):
     return p * scale1 * scale2
 
 
-@exactly_compiled
+@always_inlined
 def log(x):
     """Ln x for x at least 2^-126, inf and NaN, all that |x| + epsilon can be: x = 2^n (1 + f), 1 + f from √½ to √2."""
     bits = np.int32(np.float32(x).view(np.int32) + ROOT_HALF_TO_ONE)
@@ -106,13 +108,13 @@ def log(x):
     return value if x < INFINITY else x
 
 
-@exactly_compiled
+@always_inlined
 def sigmoid(x):
     """1 / (1 + e^-x)."""
     return ONE / (ONE + exp(-x))
 
 
-@exactly_compiled
+@always_inlined
 def tanh(x):
     """Tanh: a polynomial near 0, where 1 - 2 / (e^2x + 1) would lose its digits."""
     magnitude = abs(x)
@@ -129,7 +131,7 @@ def tanh(x):
     return -value if x < np.float32(0) else value
 
 
-@exactly_compiled
+@always_inlined
 def full_log(x):
     """Ln x for any x: -inf at 0, NaN below."""
     small = x < SMALLEST
@@ -138,25 +140,25 @@ def full_log(x):
     return NAN if x < ZERO else value
 
 
-@exactly_compiled
+@always_inlined
 def sign(x):
     """-1, 0 or 1; 0 for NaN too, as torch has it."""
     return np.float32(x > ZERO) - np.float32(x < ZERO)
 
 
-@exactly_compiled
+@always_inlined
 def smaller(x, y):
     """The smaller of two numbers; NaN if one is."""
     return x if x < y or x != x else y
 
 
-@exactly_compiled
+@always_inlined
 def larger(x, y):
     """The larger of two numbers; NaN if one is."""
     return x if x > y or x != x else y
 
 
-@exactly_compiled
+@always_inlined
 def round(x):
     """The nearest whole number, and of two the even one; large numbers are whole already."""
     magnitude = abs(x)
@@ -165,7 +167,7 @@ def round(x):
     return -value if x < ZERO else value
 
 
-@exactly_compiled
+@always_inlined
 def power(x, y):
     """x^y, as e^(y ln |x|) with the sign of a whole power; NaN for other powers of negative numbers."""
     magnitude = exp(y * full_log(abs(x)))
@@ -176,7 +178,7 @@ def power(x, y):
     return ONE if y == ZERO or x == ONE else value
 
 
-@exactly_compiled
+@always_inlined
 def _turned(x, quarter):
     """The sine of x plus a number of quarter turns: the reduction and the polynomials are in float64."""
     wide = np.float64(x)
@@ -192,13 +194,13 @@ def _turned(x, quarter):
     return np.float32(value if abs(n) < MOST_TURNS else wide - wide + NAN_64)
 
 
-@exactly_compiled
+@always_inlined
 def sin(x):
     """Sine; NaN beyond some billion turns."""
     return _turned(x, 0)
 
 
-@exactly_compiled
+@always_inlined
 def cos(x):
     """Cosine; NaN beyond some billion turns."""
     return _turned(x, 1)

@@ -63,8 +63,8 @@ def make_scratch(program: LoopProgram, task: Observations, p: Floats) -> Arrays:
     arrays |= {name: aligned(shape, np.float32, np.nan) for name, shape in program.shapes.items()}
     for name, noise in program.noises.items():
         drawn = aligned((-(-noise.columns // 4) * 4, LANES), np.float32, np.nan)
-        low, high = np.float32(noise.draw.low), np.float32(noise.draw.high)
-        arrays |= {name: drawn, f"{name}_words": drawn.view(np.uint64), f"{name}_range": np.array([low, high - low])}
+        range_ = np.array([noise.draw.low, noise.draw.width], np.float32)
+        arrays |= {name: drawn, f"{name}_words": drawn.view(np.uint64), f"{name}_range": range_}
     arrays["sizes"] = np.array(program.sizes, np.int64)
     position = 0
     for name, size in program.parameters.items():

@@ -12,15 +12,12 @@ from torch import nn
 
 from ..trace import UnitProgram
 from ..trace.derive import gradients
-from ..trace.forward import INPUT, Draw
-from ..trace.program import Term, apply, leaf, walk
+from ..trace.forward import Draw
+from ..trace.program import INPUT, SEED, STRENGTH, Term, apply, walk
 from . import sums, weights
 from ._compile import LANES, WIDTH
 from .loops import Nest, write_nest
 from .schedule import BACKWARD, FORWARD, GRADIENT, WEIGH, Gradients, MatrixProduct, Schedule, schedule
-
-SEED = leaf("seed", None, "bo")
-STRENGTH = leaf("strength")
 
 
 @dataclass(frozen=True)
@@ -228,7 +225,7 @@ class _Layer:
                 else:
                     lines[phase].append(self._nest(step, names))
                     summed = [node for node in step.reductions if "b" in node.data]
-                    lines[WEIGH] += [self.program.call(weights.zero, names[node]) for node in summed]
+                    lines[WEIGH] += [self.program.call(sums.clear, names[node]) for node in summed]
         return lines
 
     def _nest(self, nest: Nest, names: Mapping[Term, str]) -> str:
@@ -252,7 +249,7 @@ class _Layer:
             size = self.o * self.i
             parts, halves = f"{result}_parts", f"{result}_halves"
             program.shapes |= {parts: (size, WIDTH), halves: (size * WIDTH // 2,)}
-            lines[WEIGH] += [program.call(sums.clear_parts, parts), program.call(weights.zero, result)]
+            lines[WEIGH] += [program.call(sums.clear, parts), program.call(sums.clear, result)]
             lines[phase].append(program.call(sums.add_weight_gradient, first, second, parts))
             lines[GRADIENT].insert(0, program.call(sums.fold, parts, halves, result))
 

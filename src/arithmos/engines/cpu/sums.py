@@ -11,11 +11,11 @@ ZERO = np.float32(0)
 
 
 @compiled
-def clear(rows):
+def clear(array):
     """All zeros."""
-    for i in range(rows.shape[0]):
-        for b in range(LANES):
-            rows[i, b] = ZERO
+    flat = array.reshape(array.size)
+    for k in range(flat.size):
+        flat[k] = ZERO
 
 
 @compiled
@@ -79,14 +79,6 @@ def fold(parts, halves, dw):
     _pair(halves, 4 * n, flat)
     _pair(flat, 2 * n, halves)
     _add_pair(halves, n, dw)
-
-
-@compiled
-def clear_parts(parts):
-    """All zeros."""
-    for k in range(parts.shape[0]):
-        for l in range(WIDTH):
-            parts[k, l] = ZERO
 
 
 @compiled

@@ -8,13 +8,6 @@ ZERO, ONE = np.float32(0), np.float32(1)
 
 
 @compiled
-def zero(a):
-    """All zeros."""
-    for i in range(a.size):
-        a[i] = ZERO
-
-
-@compiled
 def project(p, low, high):
     """Project the parameters into [low, high]; NaN stays."""
     for i in range(p.size):

@@ -14,10 +14,10 @@ from weakref import WeakValueDictionary
 from numpy.typing import NDArray
 
 from ..._platform import cores
-from ...spec import LM, Spec
+from ...spec import Spec
 from ...tasks import Task
 from ..contract import NO_CONTROL, Control, Failed, Job, Run, State
-from ..probe import unfit, untraced
+from ..probe import unfit
 from ..resume import guarded
 from .device import Device, Gpu, LoadedKernel, Memory
 from .group import RunGroup
@@ -47,11 +47,7 @@ class _Waiting:
 
 def refusal(spec: Spec, limits: Limits) -> str | None:
     """Return why a GPU with these limits cannot run a spec, on one line, or None if it can."""
-    if isinstance(spec.optimizer, LM):
-        return "it has no second-order optimizer"
-    if spec.optimizer.reinitialize:
-        return "it does not start stagnating runs again"
-    if why := unfit(spec) or untraced(spec):
+    if why := unfit(spec):
         return why
     try:
         make_plan(spec, limits)

@@ -58,29 +58,26 @@ def literal(value: float) -> str:
     return f"{short}f" if any(sign in short for sign in ".e") else f"{short}.0f"
 
 
-def is_number(node: Term) -> bool:
-    """Return whether a node is computed from constants and sizes alone."""
-    return node.op in ("const", "size") or (not node.axes and bool(node.args) and all(map(is_number, node.args)))
-
-
 def uses(roots: Iterable[Term]) -> Counter[Term]:
     """Return how often each node is an argument of nodes below the roots, or a root."""
     roots = list(roots)
     return Counter([arg for node in walk(roots) for arg in node.args] + roots)
 
 
+Given = Callable[[Term], str | None]
+"""Text of a node that is known somewhere; None for others."""
+
+
 class Statements:
     """Statements that compute nodes for one element, each node once.
 
     Args:
-        given: returns the text of a node that is known here, and None for others.
+        given: the nodes that are known here.
         sizes: sizes of the axes.
         used: how often nodes are used; a product that is used once becomes part of a fused sum.
     """
 
-    def __init__(
-        self, given: Callable[[Term], str | None], sizes: Mapping[str, int], used: Mapping[Term, int] | None = None
-    ) -> None:
+    def __init__(self, given: Given, sizes: Mapping[str, int], used: Mapping[Term, int] | None = None) -> None:
         self._given, self._sizes, self._used = given, sizes, used or {}
         self._names: dict[Term, str] = {}
         self.lines: list[str] = []

@@ -1,9 +1,9 @@
 """The first layer, which has as many inputs as the task: its reductions, and the gradients of its weights, as C++."""
 
-from ..trace.forward import INPUT
-from ..trace.program import ONE, ZERO, Term, lower_bound, reduced, remade, walk
-from .expressions import STARTS, Statements, function, indented, literal, unrolled, uses
-from .program import LayerProgram, NetworkProgram, gathering, over_inputs
+from ..trace.program import INPUT, ONE, ZERO, Term, lower_bound, reduced, remade, walk
+from .expressions import STARTS, Statements, function, indented, unrolled, uses
+from .layer import LayerProgram
+from .program import NetworkProgram, gathering, over_inputs
 
 _COUNT = "constexpr int COUNT = OUT - FROM < OUT_TILE ? OUT - FROM : OUT_TILE;"
 
@@ -20,6 +20,20 @@ class _Groups:
 
     def leaf(self, node: Term) -> str | None:
         """Return a value that is neither an input nor computed from one; None if it is none of these."""
+        if node in self.layer.stored:
+            return self.stored(node) if "i" in node.axes else f"w[{self.layer.stored[node]}]"
+        return self.layer.parameter(node, "p")
+
+    def of_output(self, node: Term) -> str | None:
+        """Return lane c of a value for output FROM + o; None if it is computed where it is needed."""
+        if "o" not in node.axes:
+            return self.known(node)
+        if node in self.layer.stored:
+            return self.stored(node) if "i" in node.axes else f"w[{self.layer.stored[node]} + FROM + o]"
+        return self.layer.parameter(node, "p", "FROM + o")
+
+    def stored(self, node: Term) -> str:
+        """Return lane c of a stored weight of the inputs, or of output FROM + o and the inputs."""
         raise NotImplementedError
 
     def kept(self, node: Term, computed: str) -> str:
@@ -64,31 +78,17 @@ class _Forward(_Groups):
         self.rows: dict[Term, str] = {}
 
     def leaf(self, node: Term) -> str | None:
-        layer = self.layer
         if node.op == "noise":
-            noise = layer.noises[node.data]
-            low, width = literal(noise.draw.low), literal(noise.width)
-            plane = self.program.planes[node]
-            return self.load(node, f"inputs.template noise<{plane}>(j, {noise.call}, {low}, {width})")
-        if node in layer.stored:
-            place = layer.stored[node]
-            return self.load(node, f"load4(w + {place} + 4 * j)") if "i" in node.axes else f"w[{place}]"
-        return f"p[{layer.index(node.data)}]" if node.op in ("parameter", "buffer") else None
+            return self.load(node, f"inputs.template noise<{self.program.planes[node]}>(j, {self.layer.noise(node)})")
+        return super().leaf(node)
+
+    def stored(self, node: Term) -> str:
+        if "o" in node.axes:
+            return f"part({self.rows.setdefault(node, f'row{len(self.rows)}')}, c)"
+        return self.load(node, f"load4(w + {self.layer.stored[node]} + 4 * j)")
 
     def kept(self, node: Term, computed: str) -> str:
         return f"inputs.template kept<{self.program.planes[node]}>(j, [&] {{ return {computed}; }})"
-
-    def of_output(self, node: Term) -> str | None:
-        """Return lane c of a value for output FROM + o."""
-        if "o" not in node.axes:
-            return self.known(node)
-        if node in self.layer.stored:
-            if "i" not in node.axes:
-                return f"w[{self.layer.stored[node]} + FROM + o]"
-            return f"part({self.rows.setdefault(node, f'row{len(self.rows)}')}, c)"
-        if node.op in ("parameter", "buffer"):
-            return f"p[{self.layer.index(node.data, 'FROM + o')}]"
-        return None
 
     def text(self) -> list[str]:
         """Return the lines of the function."""
@@ -143,34 +143,26 @@ class _Backward(_Groups):
         self.sums: dict[Term, str] = {}
 
     def leaf(self, node: Term) -> str | None:
-        layer, program = self.layer, self.program
+        program = self.program
         if node in self.sums:
             return f"{self.sums[node]}[c]"
         if node in program.planes:
             return self.load(node, f"load4(at + {program.planes[node]} * PLANE)")
         if node in program.rows and node.axes == "b":
             return self.load(node, f"load4(deltas + {program.rows[node]} * TILE + 4 * q)")
-        if node in layer.stored:
-            place = layer.stored[node]
-            if "i" not in node.axes:
-                return f"w[{place}]"
-            return self.single.setdefault(node, f"weight{len(self.single)}_i")
-        return f"p[{layer.index(node.data)}]" if node.op in ("parameter", "buffer") else None
+        return super().leaf(node)
 
     def of_output(self, node: Term) -> str | None:
-        """Return lane c of a value for output FROM + o."""
-        layer, rows = self.layer, self.program.rows
-        if "o" not in node.axes:
-            return self.known(node)
         if node.op == "others":
             return f"{self.factors.setdefault(node, f'others{len(self.factors)}')}[c]"
-        if node in rows:
+        if "o" in node.axes and node in self.program.rows:
             return f"part({self.rows.setdefault(node, f'delta{len(self.rows)}')}, c)"
-        if node in layer.stored:
-            if "i" not in node.axes:
-                return f"w[{layer.stored[node]} + FROM + o]"
+        return super().of_output(node)
+
+    def stored(self, node: Term) -> str:
+        if "o" in node.axes:
             return f"{self.single.setdefault(node, f'weight{len(self.single)}')}[o]"
-        return f"p[{layer.index(node.data, 'FROM + o')}]" if node.op in ("parameter", "buffer") else None
+        return self.single.setdefault(node, f"weight{len(self.single)}_i")
 
     def text(self) -> list[str]:
         """Return the lines of the function."""
@@ -327,9 +319,7 @@ def _zero_function(program: NetworkProgram, node: Term, place: int) -> list[str]
     def given(part: Term) -> str | None:
         if part in program.planes:
             return f"batch[{program.planes[part]} * PLANE + i * PITCH + b]"
-        if part in layer.stored:
-            return f"w[{layer.stored[part]} + {layer.at(part.axes)}]"
-        return f"p[{layer.index(part.data)}]" if part.op in ("parameter", "buffer") else None
+        return layer.read(part)
 
     own = Statements(given, layer.sizes, uses([node.args[0]]))
     own.set("const float factor", node.args[0])

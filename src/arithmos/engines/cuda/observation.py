@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from ..trace.forward import INPUT
-from ..trace.program import REDUCTIONS, Term
-from .expressions import STARTS, Statements, function, indented, literal, unrolled, uses
+from ..trace.program import INPUT, REDUCTIONS, SEED, Term, walk, walk_until
+from .expressions import STARTS, Statements, function, indented, unrolled, uses
 from .first import product_of
-from .program import SEED, LayerProgram, NetworkProgram, over_inputs, walk_until
+from .layer import LayerProgram
+from .program import NetworkProgram, over_inputs
 
 
 class _Registers:
@@ -24,12 +24,9 @@ class _Registers:
 
     def given(self, node: Term) -> str | None:
         """Return the element of a value that is known."""
-        layer = self.layer
         if node in self.names:
             return self.names[node] + "".join(f"[{axis}]" for axis in node.axes if axis != "b")
-        if node in layer.stored:
-            return f"w[{layer.stored[node]} + {layer.at(node.axes)}]"
-        return f"p[{layer.index(node.data)}]" if node.op in ("parameter", "buffer") else None
+        return self.layer.read(node)
 
     def over(self, axes: str, lines: list[str]) -> list[str]:
         """Return loops over axes."""
@@ -102,12 +99,11 @@ def training_function(program: NetworkProgram) -> list[str]:
     for layer in program.layers:
         own = _sums(layer, layer.unit.training) if layer.first else {INPUT: arrays[INPUT]}
         made = _Registers(layer, own, f"l{layer.number}_")
-        for k, noise in enumerate(layer.noises):
-            node = next((n for n in walk_until([layer.unit.training], {}) if n.op == "noise" and n.data == k), None)
-            if node is not None and not (layer.first and "i" in node.axes):
-                name, count = f"l{layer.number}_noise{k}", layer.count(node.axes.strip("b"))
-                low, width = literal(noise.draw.low), literal(noise.width)
-                made.lines += [f"float {name}[{count}];", f"at.noise({noise.call}, {low}, {width}, {name});"]
+        drawn = [node for node in walk([layer.unit.training]) if node.op == "noise"]
+        for node in sorted(drawn, key=lambda node: node.data):
+            if not (layer.first and "i" in node.axes):
+                name, count = f"l{layer.number}_noise{node.data}", layer.count(node.axes.strip("b"))
+                made.lines += [f"float {name}[{count}];", f"at.noise({layer.noise(node)}, {name});"]
                 made.names[node] = name
         made.compute([layer.unit.training])
         lines += [f"// Layer {layer.number}, {layer.name}.", *made.lines]

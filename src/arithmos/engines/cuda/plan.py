@@ -1,6 +1,7 @@
 """Plan of a spec's kernel: its generated code, its sizes, and the layout of shared memory."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,9 +15,10 @@ from ..trace.program import walk
 from ..updates import NORM_EPSILON
 from .expressions import EXPENSIVE, literal
 from .first import gradient_functions, reduction_functions
+from .layer import Allocator
 from .names import declarations
 from .observation import judging_function, training_function
-from .program import Allocator, write
+from .program import write
 from .updates import Updates
 
 MAX_OWNED = 16
@@ -65,6 +67,7 @@ class KernelPlan:
     cost: float
 
 
+@lru_cache(maxsize=512)
 def make_plan(spec: Spec, limits: Limits, *, tile: int | None = None, split: int | None = None) -> KernelPlan:
     """Return the plan of a spec for a GPU.
 

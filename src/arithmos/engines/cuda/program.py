@@ -6,166 +6,15 @@ them, values of observations and outputs are in shared memory, as rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import prod
+from dataclasses import dataclass, field, replace
 
-import numpy as np
 from torch import nn
 
 from ..trace import UnitProgram, Untraceable
 from ..trace.derive import gradients
-from ..trace.forward import INPUT, Draw
-from ..trace.program import ONE, REDUCTIONS, Term, View, apply, leaf, reduced, rewritten, walk
-from .expressions import EXPENSIVE, is_number, uses
-
-SEED = leaf("seed", None, "bo")
-STRENGTH = leaf("strength")
-
-
-class Allocator:
-    """Counter of positions that are taken."""
-
-    def __init__(self) -> None:
-        self.used = 0
-
-    def take(self, count: int, align: int = 1) -> int:
-        self.used = -(-self.used // align) * align
-        self.used += count
-        return self.used - count
-
-
-@dataclass(frozen=True)
-class NoiseCall:
-    """NoiseCall of a layer: the call of `arithmos.nn.noise` in an iteration, and its range."""
-
-    call: int
-    draw: Draw
-
-    @property
-    def width(self) -> float:
-        """Width of its range, as float32 has it."""
-        return float(np.float32(self.draw.high) - np.float32(self.draw.low))
-
-
-@dataclass(eq=False)
-class LayerProgram:
-    """Layer of a network.
-
-    Args:
-        number: its number, from 0.
-        name: what it is called in comments.
-        sizes: sizes of its axes.
-        unit: its program, as the kernel computes it.
-        offsets: positions of its parameters and buffers among those of the network, by name.
-        gradients: gradients of its parameters by views, as far as the loss depends on them.
-        penalties: the same of the sparsity regularizer.
-        input_gradient: gradient of its inputs; None in the first layer, and if nothing depends on them.
-        noises: its noise.
-        stored: positions in shared memory of values that depend on parameters alone.
-        sums: sums over the batch, with their positions among the gradients.
-    """
-
-    number: int
-    name: str
-    sizes: dict[str, int]
-    unit: UnitProgram
-    offsets: dict[str, int]
-    gradients: dict[Term, Term]
-    penalties: dict[Term, Term]
-    input_gradient: Term | None
-    noises: list[NoiseCall]
-    stored: dict[Term, int] = field(default_factory=dict)
-    sums: dict[Term, int] = field(default_factory=dict)
-
-    @property
-    def first(self) -> bool:
-        """Whether it is the first layer, whose inputs are many."""
-        return self.number == 0
-
-    @property
-    def stride(self) -> int:
-        """Distance between the rows of a stored matrix: in the first layer, a multiple of four."""
-        return -(-self.sizes["i"] // 4) * 4 if self.first else self.sizes["i"]
-
-    def count(self, axes: str) -> int:
-        """Return the number of elements of a value with these axes, in an array without gaps."""
-        return prod(self.sizes[axis] for axis in axes)
-
-    def extent(self, axes: str) -> int:
-        """Return the space of a stored value with these axes."""
-        return (self.sizes["o"] if "o" in axes else 1) * (self.stride if "i" in axes else 1)
-
-    def at(self, axes: str, o: str = "o", i: str = "i") -> str:
-        """Return the place of an element of a stored value."""
-        places = [f"{o} * {self.stride}" if "i" in axes else o] if "o" in axes else []
-        return " + ".join([*places, *([i] if "i" in axes else [])]) or "0"
-
-    def flat(self, axes: str, o: str = "o", i: str = "i") -> str:
-        """Return the place of an element of an array without gaps."""
-        places = [f"{o} * {self.sizes['i']}" if "i" in axes else o] if "o" in axes else []
-        return " + ".join([*places, *([i] if "i" in axes else [])]) or "0"
-
-    def index(self, view: View, o: str = "o", i: str = "i") -> str:
-        """Return the position of an element of a parameter or buffer among those of the network."""
-        terms: list[str] = []
-        stride = 1
-        for axis in reversed([axis for axis in view.dims if axis]):
-            own = {"o": o, "i": i}[axis]
-            if axis == "i" and view.piece:
-                own = f"({own} + {view.piece * self.sizes['i']})"
-            terms.insert(0, own if stride == 1 else f"{own} * {stride}")
-            stride *= self.sizes[axis] * (view.pieces if axis == "i" else 1)
-        offset = self.offsets[view.name]
-        return " + ".join([*([str(offset)] if offset or not terms else []), *terms])
-
-    @property
-    def parameters(self) -> list[Term]:
-        """Views of parameters that are trained."""
-        return list(dict.fromkeys([*self.gradients, *self.penalties]))
-
-    @property
-    def gathered(self) -> list[Term]:
-        """Sums over the batch that the second half computes, by the threads of the inputs."""
-        return [node for node in self.sums if self.first and "i" in node.axes]
-
-    @property
-    def terms(self) -> list[Term]:
-        """Sums over the batch of what the threads of the observations compute."""
-        return [node for node in self.sums if not (self.first and "i" in node.axes)]
-
-    @property
-    def plain(self) -> bool:
-        """Whether each parameter changes by itself: by sums, and to weights, with the same axes."""
-
-        def alone(node: Term, axes: str) -> bool:
-            for part in walk_until([node], self.sums):
-                if part.leaf or part in self.sums:
-                    if part.axes != axes and part.op != "strength" and not is_number(part):
-                        return False
-                elif part.op in (*REDUCTIONS, "others"):
-                    return False
-            return True
-
-        grown = [*self.gradients.items(), *self.penalties.items()]
-        return all(alone(value, view.axes) for view, value in grown) and all(
-            alone(node, node.axes) for node in self.stored
-        )
-
-
-def walk_until(roots: Iterable[Term], known: Mapping[Term, object]) -> list[Term]:
-    """Return the nodes below the roots, and the roots, but nothing below known ones, each after its arguments."""
-    found: dict[Term, None] = {}
-
-    def visit(node: Term) -> None:
-        if node not in found:
-            if node not in known:
-                for arg in node.args:
-                    visit(arg)
-            found[node] = None
-
-    for root in roots:
-        visit(root)
-    return list(found)
+from ..trace.program import INPUT, ONE, REDUCTIONS, SEED, STRENGTH, Term, apply, is_number, reduced, rewritten, walk
+from .expressions import EXPENSIVE, uses
+from .layer import Allocator, LayerProgram
 
 
 @dataclass
@@ -257,9 +106,8 @@ def write(
     layers, calls = [], 0
     for number, (unit, own) in enumerate(zip(units, offsets, strict=True)):
         widths = {"b": batch, "o": sizes[number + 1], "i": sizes[number]}
-        noises = [NoiseCall(calls + k, draw) for k, draw in enumerate(unit.draws)]
-        calls += len(noises)
-        layers.append(_layer(number, network[number], widths, unit, own, noises, regularized=regularized))
+        layers.append(_layer(number, network[number], widths, unit, own, calls, regularized=regularized))
+        calls += len(unit.draws)
     program = NetworkProgram(layers, sizes, trained.used, buffers.used)
     stored, sums = Allocator(), Allocator()
     for layer in layers:
@@ -283,21 +131,13 @@ def _layer(
     sizes: dict[str, int],
     unit: UnitProgram,
     offsets: dict[str, int],
-    noises: list[NoiseCall],
+    calls: int,
     *,
     regularized: bool,
 ) -> LayerProgram:
-    roots = [unit.training, unit.evaluation, *([] if unit.gate is None else [unit.gate])]
-    found = rewritten(roots, _factored)
-    unit = UnitProgram(
-        found[unit.training],
-        found[unit.evaluation],
-        None if unit.gate is None else found[unit.gate],
-        unit.weights,
-        unit.sparsity,
-        unit.bounds,
-        unit.draws,
-    )
+    found = rewritten(_outputs(unit), _factored)
+    gate = None if unit.gate is None else found[unit.gate]
+    unit = replace(unit, training=found[unit.training], evaluation=found[unit.evaluation], gate=gate)
     trained = {name for name, parameter in module.named_parameters() if parameter.requires_grad}
     used = walk([unit.training, unit.sparsity])
     wanted = [node for node in used if node.op == "parameter" and node.data.name in trained]
@@ -306,7 +146,11 @@ def _layer(
     split = rewritten(own.values(), lambda node: _apart(node, first=number == 0))
     own = _merged({view: split[value] for view, value in own.items()})
     penalties = gradients({unit.sparsity: STRENGTH}, wanted) if regularized else {}
-    return LayerProgram(number, type(module).__name__, sizes, unit, offsets, own, penalties, dx, noises)
+    return LayerProgram(number, type(module).__name__, sizes, unit, offsets, own, penalties, dx, calls)
+
+
+def _outputs(unit: UnitProgram) -> list[Term]:
+    return [unit.training, unit.evaluation, *([] if unit.gate is None else [unit.gate])]
 
 
 def _factored(node: Term) -> Term:
@@ -340,19 +184,15 @@ def _apart(node: Term, *, first: bool) -> Term:
 
 def _merged(found: dict[Term, Term]) -> dict[Term, Term]:
     """Turn sums of two sums over the batch into one, if nothing else needs them."""
-    used = uses(found.values())
-    counted: dict[Term, int] = {}
+    counted = uses(found.values())
 
     def rule(node: Term) -> Term:
-        if node.op == "add" and all(
-            arg.op == "sum" and arg.data == "b" and counted.get(arg, 0) == 1 for arg in node.args
-        ):
+        if node.op == "add" and all(arg.op == "sum" and arg.data == "b" and counted[arg] == 1 for arg in node.args):
             merged = reduced("sum", apply("add", node.args[0].args[0], node.args[1].args[0]), "b")
             counted[merged] = 1
             return merged
         return node
 
-    counted.update(used)
     made = rewritten(found.values(), rule)
     return {view: made[value] for view, value in found.items()}
 
@@ -360,7 +200,7 @@ def _merged(found: dict[Term, Term]) -> dict[Term, Term]:
 def _store(layer: LayerProgram, places: Allocator) -> None:
     """Give places to values that depend on parameters alone, where those of observations are computed from them."""
     unit = layer.unit
-    roots = [unit.training, unit.evaluation, *([] if unit.gate is None else [unit.gate]), *layer.gradients.values()]
+    roots = [*_outputs(unit), *layer.gradients.values()]
     roots += [layer.input_gradient] if layer.input_gradient is not None else []
     found: dict[Term, None] = {}
     for node in walk(roots):
@@ -406,16 +246,10 @@ def _between(program: NetworkProgram, *, keep: bool) -> None:
 
 def gathering(first: LayerProgram, planes: Mapping[Term, int]) -> list[Term]:
     """Return the nodes of observations that the second half reads or computes, each after its arguments."""
-    found: dict[Term, None] = {}
 
-    def visit(node: Term) -> None:
-        if node in found or "b" not in node.axes:
-            return
-        if "i" in node.axes and node not in planes:
-            for arg in node.args[:1] if node.op == "others" else node.args:
-                visit(arg)
-        found[node] = None
+    def below(node: Term) -> Sequence[Term]:
+        if not {"b", "i"} <= {*node.axes} or node in planes:
+            return ()
+        return node.args[:1] if node.op == "others" else node.args
 
-    for total in first.gathered:
-        visit(total.args[0])
-    return list(found)
+    return [node for node in walk((total.args[0] for total in first.gathered), below) if "b" in node.axes]

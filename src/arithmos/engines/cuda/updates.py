@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 
 from ...spec import Adam, Penalty, RMSprop
 from ..trace import Untraceable
-from ..trace.program import REDUCTIONS, Term, apply
-from .expressions import STARTS, Statements, function, indented, is_number, literal, uses
-from .program import Allocator, LayerProgram, NetworkProgram, walk_until
+from ..trace.program import REDUCTIONS, Term, apply, is_number, walk_until
+from .expressions import STARTS, Given, Statements, function, indented, literal, uses
+from .layer import Allocator, LayerProgram
+from .program import NetworkProgram
 
 AXES = ("oi", "i", "o", "")
 _BARRIER = "__syncthreads();"
@@ -88,26 +89,19 @@ class Updates:
         return lines + self._sparsity()
 
     def _raw(self, layer: LayerProgram, node: Term) -> str | None:
-        """Return an element of a parameter, of a stored weight or of a sum, from shared memory."""
-        if node.op == "strength":
-            return "at.lambda"
-        if node.op in ("parameter", "buffer"):
-            return f"s.parameters[{layer.index(node.data)}]"
-        return None
+        """Return an element of a parameter, or the strength of the regularizer."""
+        return "at.lambda" if node.op == "strength" else layer.parameter(node)
 
     def _weight(self, layer: LayerProgram, node: Term, known: Iterable[Term] = ()) -> list[str]:
         """Return what stores a weight; those that are known are read."""
 
         def given(part: Term) -> str | None:
-            if part in known and part is not node:
-                return f"s.weights[{layer.stored[part]} + {layer.at(part.axes)}]"
-            return self._raw(layer, part)
+            return layer.weight(part) if part in known and part is not node else self._raw(layer, part)
 
-        target = f"s.weights[{layer.stored[node]} + {layer.at(node.axes)}]"
-        return self._reduced(layer, node, given, target)
+        return self._reduced(layer, node, given, layer.weight(node))
 
-    def _reduced(self, layer: LayerProgram, node: Term, given: object, target: str) -> list[str]:
-        own = Statements(given, layer.sizes, uses([node]))  # type: ignore[arg-type]
+    def _reduced(self, layer: LayerProgram, node: Term, given: Given, target: str) -> list[str]:
+        own = Statements(given, layer.sizes, uses([node]))
         if node.op not in REDUCTIONS:
             own.set(target, node)
             return own.lines
@@ -278,9 +272,7 @@ class Updates:
         def given(node: Term) -> str | None:
             if node in places:
                 return f"s.gradients[{places[node]} + {layer.flat(node.axes)}]"
-            if node in layer.stored:
-                return f"s.weights[{layer.stored[node]} + {layer.at(node.axes)}]"
-            return self._raw(layer, node)
+            return layer.weight(node) if node in layer.stored else self._raw(layer, node)
 
         known = {**places, **layer.stored}
         for node in walk_until(gradients.values(), known):
@@ -311,9 +303,7 @@ class Updates:
             for node in layer.unit.weights or ():
 
                 def given(part: Term, layer: LayerProgram = layer) -> str | None:
-                    if part in layer.stored:
-                        return f"s.weights[{layer.stored[part]} + {layer.at(part.axes)}]"
-                    return self._raw(layer, part)
+                    return layer.weight(part) if part in layer.stored else self._raw(layer, part)
 
                 own = Statements(given, layer.sizes, uses([node]))
                 value = own.value(node)

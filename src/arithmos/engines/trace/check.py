@@ -9,10 +9,9 @@ from ...nn._noise import Source, drawn_from, no_noise
 from ...optim import sparsity_loss
 from .derive import gradients
 from .evaluate import evaluate, spread
-from .forward import INPUT, UnitProgram
-from .program import Term, leaf, walk
+from .forward import UnitProgram
+from .program import INPUT, SEED, Term, walk
 
-SEED = leaf("seed", None, "bo")
 ROWS = 16
 STATE = ("parameter", "buffer")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, fx, nn
 from torch._decomp import core_aten_decompositions
@@ -18,14 +19,12 @@ from ...nn._product import plain_products
 from ...optim._methods import having
 from ..contract import explained
 from .operations import OPERATIONS
-from .program import ZERO, Term, View, apply, const, leaf, ordered
+from .program import INPUT, ZERO, Term, View, apply, const, leaf, ordered
 from .values import BATCH, INPUTS, Untraceable, Value, axis_of
 
 _RANDOM = ("rand", "bernoulli", "dropout", "normal", "uniform", "multinomial", "poisson")
 _BRANCH = ("_local_scalar_dense", "data-dependent")
 """Phrase in torch's errors about a module that asks for the value of a tensor."""
-
-INPUT = leaf("input", None, "bi")
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,11 @@ class Draw:
     axis: str
     low: float
     high: float
+
+    @property
+    def width(self) -> float:
+        """Width of the range, as float32 has it."""
+        return float(np.float32(self.high) - np.float32(self.low))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ the axes of all its arguments; a reduction takes some away. Equal nodes are the 
 needed twice is computed once.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
@@ -16,12 +16,6 @@ COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "
 LOGICAL = ("and", "or", "not")
 REDUCTIONS = ("sum", "prod", "max")
 LEAVES = ("const", "size", "input", "parameter", "buffer", "noise", "seed", "strength")
-UNARY = (
-    *("neg", "abs", "sign", "exp", "log", "tanh", "sigmoid", "cos", "sin", "sqrt", "reciprocal", "floor", "round"),
-    *("detach", "copy", "not"),
-)
-BINARY = ("add", "sub", "mul", "div", "pow", "min", "max_of", "and", "or", *COMPARISONS)
-ELEMENTWISE = (*UNARY, *BINARY, "where")
 
 
 @dataclass(frozen=True)
@@ -52,8 +46,8 @@ class Term:
     """Operation with its arguments.
 
     Args:
-        op: one of `LEAVES`, `ELEMENTWISE`, `REDUCTIONS`, or "others": of a factor and an adjoint, the adjoint times all
-            other factors along the axis i.
+        op: one of `LEAVES`, `REDUCTIONS`, the elementwise operations of `evaluate`, or "others": of a factor and an
+            adjoint, the adjoint times all other factors along the axis i.
         args: arguments.
         data: value of a constant, axis of a size, `View` of a parameter, number and range of a noise, axes that are
             reduced.
@@ -108,6 +102,12 @@ def const(value: float) -> Term:
 
 
 ZERO, ONE, HALF = const(0.0), const(1.0), const(0.5)
+
+INPUT = leaf("input", None, "bi")
+SEED = leaf("seed", None, "bo")
+"""Gradient of the outputs."""
+STRENGTH = leaf("strength")
+"""Strength of the sparsity regularizer."""
 
 
 def size(axis: str) -> Term:
@@ -179,8 +179,13 @@ def rewritten(roots: Iterable[Term], rule: Callable[[Term], Term]) -> dict[Term,
     return found
 
 
-def walk(roots: Iterable[Term]) -> Iterator[Term]:
-    """Yield all nodes below the roots, and the roots, each once and after its arguments."""
+def walk(roots: Iterable[Term], below: Callable[[Term], Sequence[Term]] = lambda node: node.args) -> Iterator[Term]:
+    """Yield all nodes below the roots, and the roots, each once and after its arguments.
+
+    Args:
+        roots: the nodes to start from.
+        below: the arguments of a node to visit; by default all.
+    """
     seen: set[Term] = set()
     for root in roots:
         stack = [(root, False)]
@@ -193,7 +198,17 @@ def walk(roots: Iterable[Term]) -> Iterator[Term]:
                 yield node
             else:
                 stack.append((node, True))
-                stack.extend((arg, False) for arg in reversed(node.args))
+                stack.extend((arg, False) for arg in reversed(below(node)))
+
+
+def walk_until(roots: Iterable[Term], known: Container[Term]) -> Iterator[Term]:
+    """Yield the same nodes, but none that are only below known ones."""
+    return walk(roots, lambda node: () if node in known else node.args)
+
+
+def is_number(node: Term, leaves: Container[str] = ("const", "size")) -> bool:
+    """Return whether a node is computed from some kinds of leaves alone, by default constants and sizes."""
+    return node.op in leaves or (not node.axes and bool(node.args) and all(is_number(a, leaves) for a in node.args))
 
 
 def is_sum_of_products(node: Term) -> bool:

@@ -1,7 +1,9 @@
 """The report: one self-contained HTML file with every table and figure, verdicts, claims and single runs."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -106,12 +108,12 @@ def write(
     path, store = Path(path), store if isinstance(store, Store) else Store(store)
     snapshot = _snapshot(store)
     chosen = list(papers or _with_runs(snapshot))
-    if len(chosen) == 1:
-        write_whole(path, _page(store, snapshot, chosen[0], criterion))
-        return [path]
-    pages = {path.with_stem(f"{path.stem}-{paper.key}"): paper for paper in chosen}
-    for file, paper in pages.items():
-        write_whole(file, _page(store, snapshot, paper, criterion))
+    pages = {path if len(chosen) == 1 else path.with_stem(f"{path.stem}-{paper.key}"): paper for paper in chosen}
+    with _bundle() as script:
+        for file, paper in pages.items():
+            write_whole(file, _page(store, snapshot, paper, criterion, script))
+    if len(pages) == 1:
+        return [*pages]
     index = _environment().get_template("index.html")
     write_whole(path, index.render(pages={file.name: paper for file, paper in pages.items()}, version=__version__))
     return [path, *pages]
@@ -134,22 +136,34 @@ def page(store: Store, paper: Paper, *, criterion: str | None = None) -> str:
         paper: the paper to report on.
         criterion: name of the thresholds; by default the paper's first.
     """
-    return _page(store, _snapshot(store), paper, criterion)
+    with _bundle() as script:
+        return _page(store, _snapshot(store), paper, criterion, script)
 
 
-def _page(store: Store, snapshot: Snapshot, paper: Paper, criterion: str | None) -> str:
-    with start_python(*_BUNDLE) as bundle:  # takes seconds, meanwhile the page is made
+@contextmanager
+def _bundle() -> Iterator[Callable[[], str]]:
+    """Start to bundle Vega, which takes seconds, and yield a function that waits for the script and returns it."""
+    with start_python(*_BUNDLE) as process:
+
+        @cache
+        def script() -> str:
+            bundled = packed(process.communicate()[0].decode())
+            if process.returncode:
+                raise RuntimeError(f"vl-convert could not bundle Vega-Lite {_VEGA_LITE}")
+            return bundled
+
         try:
-            contents = _contents(snapshot, paper, criterion) | {"damaged": store.damaged}
-            script = bundle.communicate()[0].decode()
+            yield script
         except BaseException:
-            bundle.kill()  # it would fail on a closed pipe
+            process.kill()  # it would fail on a closed pipe
             raise
-    if bundle.returncode:
-        raise RuntimeError(f"vl-convert could not bundle Vega-Lite {_VEGA_LITE}")
+
+
+def _page(store: Store, snapshot: Snapshot, paper: Paper, criterion: str | None, script: Callable[[], str]) -> str:
+    contents = _contents(snapshot, paper, criterion) | {"damaged": store.damaged}
     note = note_on(paper.experiments[0], criterion_of(paper.experiments[0], criterion))
     template = _environment().get_template("report.html")
-    return template.render(**contents, bundle=packed(script), version=__version__, criterion=note)
+    return template.render(**contents, bundle=script(), version=__version__, criterion=note)
 
 
 def _contents(snapshot: Snapshot, paper: Paper, criterion: str | None) -> dict[str, Any]:
@@ -197,6 +211,7 @@ def _concerned(snapshot: Snapshot, paper: Paper) -> list[str]:
     return [spec_id for spec_id in snapshot.specs if spec_id not in elsewhere]
 
 
+@cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__, "templates"),
