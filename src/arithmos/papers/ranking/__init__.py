@@ -46,8 +46,6 @@ WORDS: dict[Operation, str] = {
     "squared": "Square",
 }
 BINARY: tuple[Operation, ...] = ("add", "sub", "mul", "div")
-SEEDS = {2: 100, 10: 25, 100: 25}
-"""Number of seeds, by the number of inputs."""
 ITERATIONS, ROWS = 200, 1024
 """Iterations of the second-order recipe, and observations of each."""
 
@@ -60,7 +58,7 @@ def contest(operation: Operation, inputs: int) -> Experiment:
         item=f"{WORDS[operation]}, {inputs} inputs",
         title=f"{WORDS[operation]} by one layer of {inputs} inputs",
         specs=(*adam, *second_order(operation, [spec.task for spec in adam])),
-        seeds=SEEDS[inputs],
+        seeds=single_module.SEEDS,
         axis="interpolation",
     )
 
