@@ -21,7 +21,7 @@ BEST = 10
 
 
 @dataclass(frozen=True)
-class Setting:
+class LargeTask:
     """Data and training of an operation.
 
     Args:
@@ -42,11 +42,11 @@ class Setting:
     seeds: int = BEST
 
 
-SETTINGS: dict[Operation, Setting] = {
-    "add": Setting("addition", ((-1.0, 1.0),), ((-2.0, 2.0),), 1e-2, (1e-5, 1e-4), (10_000, 1e-7)),
-    "mul": Setting("multiplication", ((-1.0, 1.0),), ((-2.0, 2.0),), 5e-3, (1e-5, 1e-4), (20_000, 1e-9), 2 * BEST),
-    "reciprocal": Setting("reciprocal", ((0.0, 0.5),), ((-0.5, 0.0),), 5e-3, (1e-9, 1e-7)),
-    "root": Setting("root", ((0.0, 2.0),), ((0.0, 4.0),), 5e-3, (1e-6, 1e-4)),
+SETTINGS: dict[Operation, LargeTask] = {
+    "add": LargeTask("addition", ((-1.0, 1.0),), ((-2.0, 2.0),), 1e-2, (1e-5, 1e-4), (10_000, 1e-7)),
+    "mul": LargeTask("multiplication", ((-1.0, 1.0),), ((-2.0, 2.0),), 5e-3, (1e-5, 1e-4), (20_000, 1e-9), 2 * BEST),
+    "reciprocal": LargeTask("reciprocal", ((0.0, 0.5),), ((-0.5, 0.0),), 5e-3, (1e-9, 1e-7)),
+    "root": LargeTask("root", ((0.0, 2.0),), ((0.0, 4.0),), 5e-3, (1e-6, 1e-4)),
 }
 
 SUM = Layer("NAU", (("clip", False), ("init", "small"), ("project", False)))
