@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from ...optim import SparsitySchedule
 from ...spec import LM, Adam, Layer, Model, Spec
-from ...tasks import Task
+from ...tasks import Task, symbol
 from ...tasks.arithmetic import Operation
 from .. import single_module
 from ..experiment import Experiment
@@ -55,7 +55,7 @@ def contest(operation: Operation, inputs: int) -> Experiment:
     adam = [spec for unit in CONTENDERS[operation] for spec in single_module.specs(unit, operation, inputs)]
     return Experiment(
         name=operation if inputs == 2 else f"{operation}-{inputs}",
-        item=f"{WORDS[operation]}, {inputs} inputs",
+        item=f"{symbol(operation)}, {inputs} inputs",
         title=f"{WORDS[operation]} by one layer of {inputs} inputs",
         specs=(*adam, *second_order(operation, [spec.task for spec in adam])),
         seeds=single_module.SEEDS,
