@@ -27,7 +27,7 @@ def page(chromium, tmp_path_factory):
 
 
 def test_a_click_on_a_title_sorts_by_it(page):
-    page.click("[data-sortable] >> nth=0 >> text=Subtraction, 2 inputs")
+    page.click("[data-sortable] >> nth=0 >> text=−, 2 inputs")
     values = page.eval_on_selector_all(
         "header .rates tbody tr", "rows => rows.map((row) => Number(row.cells[2].dataset.value))"
     )

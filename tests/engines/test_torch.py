@@ -51,7 +51,7 @@ def test_words_of_a_stack_are_those_of_each_seed(make):
         np.testing.assert_array_equal(mine, philox.words((seed, philox.RUN), philox.TRAIN, 123_456, 5, 11))
 
 
-@pytest.mark.parametrize("operation", ["add", "sub", "mul", "div", "squared", "root"])
+@pytest.mark.parametrize("operation", ["add", "sub", "mul", "div", "squared", "root", "reciprocal"])
 def test_batches_of_a_stack_are_those_of_each_seed(operation):
     task = Arithmetic(operation=operation, input_size=10, interpolation=((0.1, 0.2), (1.1, 1.2)))
     spec = dataclasses.replace(_spec("NMU"), task=task)

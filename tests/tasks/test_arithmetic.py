@@ -15,6 +15,7 @@ PLAIN = {
     "div": lambda a, b: a / b,
     "squared": lambda a, b: a * a,
     "root": lambda a, b: math.sqrt(a),
+    "reciprocal": lambda a, b: 1 / a,
 }
 
 

@@ -56,7 +56,7 @@ def rank(
         mine: units of the user's, `path/to/file.py:Class`.
         models: names of units to run and to show; by default all are shown and none is run.
         operations: operations to use; all by default.
-        inputs: number of inputs, 2 or 10.
+        inputs: number of inputs: 2, 10 or 100.
         seeds: number of seeds per range.
         lr: learning rate of Adam for the units of the user's.
         strength: strength of their sparsity regularizer.
@@ -83,7 +83,7 @@ def _contests(operations: Collection[str] | None, inputs: int, seeds: int) -> li
     every = PAPERS["ranking"].experiments
     sizes = [*dict.fromkeys(part.specs[0].task.input_size for part in every)]
     if inputs not in sizes:
-        raise ValueError(f"inputs must be {' or '.join(map(str, sizes))}, got {inputs}")
+        raise ValueError(f"inputs must be one of {', '.join(map(str, sizes))}, got {inputs}")
     known = {part.specs[0].task.operation: part for part in every if part.specs[0].task.input_size == inputs}
     chosen = [_checks.one_of("operation", name, known) for name in operations or known]
     return [dataclasses.replace(known[name], seeds=seeds) for name in chosen]

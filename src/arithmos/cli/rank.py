@@ -27,7 +27,7 @@ from .program import INTERRUPTED, Verb, asked, echo
 @click.option(
     "--ops", "operations", callback=names, multiple=True, metavar="OP,…", help="Operations to use [default: all]."
 )
-@click.option("--inputs", type=int, default=2, show_default=True, metavar="N", help="Number of inputs, 2 or 10.")
+@click.option("--inputs", type=int, default=2, show_default=True, metavar="N", help="Number of inputs: 2, 10 or 100.")
 @click.option("--seeds", type=int, default=25, show_default=True, metavar="N", help="Number of seeds per range.")
 @click.option("--lr", type=float, default=1e-3, show_default=True, help="Learning rate of your unit.")
 @click.option(
@@ -45,9 +45,9 @@ from .program import INTERRUPTED, Verb, asked, echo
 def rank(ctx: click.Context, /, rule: Any, format: Any, width: Any, **options: Any) -> None:
     """Rank units by the share of solved runs on each operation.
 
-    Each unit is one layer that is to find an operation on two of its inputs, in nine ranges. Runs of this project come
-    with the package; those of your own unit are made and shown beside them. It can be stopped at any time; the same
-    command resumes it. With one operation, the table shows every range.
+    Each unit is one layer that is to find an operation on one or two of its inputs, in nine ranges. Runs of this
+    project come with the package; those of your own unit are made and shown beside them. It can be stopped at any time;
+    the same command resumes it. With one operation, the table shows every range.
     """
     from .. import bench
     from ..progress import Watch

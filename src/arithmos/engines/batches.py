@@ -24,6 +24,7 @@ _FOLDS: dict[str, Callable[[Tensor], Tensor]] = {
     "div": lambda sums: reduce(torch.div, sums.unbind(-1)),
     "squared": lambda sums: sums[..., 0].square(),
     "root": lambda sums: sums[..., 0].sqrt(),
+    "reciprocal": lambda sums: sums[..., 0].reciprocal(),
 }
 
 

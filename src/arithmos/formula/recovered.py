@@ -171,6 +171,8 @@ def _target(operation: str, sums: Sequence[int]) -> Exact:
     if operation == "root":
         return root(sums[0]) if sums[0] >= 0 else None
     try:
+        if operation == "reciprocal":
+            return Fraction(1) / sums[0]
         return reduce(_OPERATIONS[operation], sums)
     except ZeroDivisionError:
         return None

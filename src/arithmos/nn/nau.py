@@ -10,11 +10,11 @@ from torch import Tensor
 from .._typing import Device, Dtype, Float
 from ._aggregate import linear
 from ._clamp import clamp
-from ._init import GlorotUniform
+from ._init import GlorotUniform, Init, Uniform
 from ._layer import UnitLayer, choose, matrix, sparsity
 from ._unit import Unit
 
-INITS = {"default": GlorotUniform(cap=0.5), "paper": GlorotUniform()}
+INITS: dict[str, Init] = {"default": GlorotUniform(cap=0.5), "paper": GlorotUniform(), "small": Uniform(0.0, 0.1)}
 
 
 def nau(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: bool = True) -> Float[Tensor, "*batch o"]:
@@ -29,7 +29,7 @@ class NAU(UnitLayer):
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
         init: "default" draws W as Glorot and Bengio propose, but within [-0.5, 0.5], as the published runs did; "paper"
-            without that cap.
+            without that cap; "small" from U[0, 0.1], as Heim et al. (2020) did with 100 inputs.
         project: whether W is to be projected into [-1, 1] after every optimizer step, by `arithmos.constrain` or by
             hand.
         clip: whether the forward pass clips W to [-1, 1], which changes nothing if W is projected too.

@@ -15,13 +15,14 @@ from torch import Tensor, nn
 from .._typing import Device, Dtype, Float
 from ._aggregate import at_least_single, check_input, full_precision
 from ._clamp import clamp
-from ._init import GlorotUniform
-from ._layer import UnitLayer, matrix
+from ._init import GlorotUniform, Init, Uniform
+from ._layer import UnitLayer, choose, matrix
 from ._reading import Reading, unless
 from ._unit import Unit
 from .real_npu import EPSILON, gated_logs, input_gate
 
-INIT = GlorotUniform()
+INITS: dict[str, tuple[Init, float]] = {"default": (GlorotUniform(), 0.5), "small": (Uniform(0.0, 0.1), 1.0)}
+"""Rules for the real parts, and initial gates."""
 
 
 def npu(
@@ -66,7 +67,9 @@ class NPU(UnitLayer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        gated: whether every input has a gate, which is 1/2 initially.
+        gated: whether every input has a gate.
+        init: "default" draws real parts as Glorot and Bengio propose, with gates of 1/2; "small" from U[0, 0.1], with
+            gates of 1, as the authors did with 100 inputs.
         epsilon: the term added to magnitudes; the paper has none.
         straight: whether the gradient passes the clip of the gates everywhere, instead of being 0 outside [0, 1].
         device: device of the parameters, by default that of torch.
@@ -88,13 +91,15 @@ class NPU(UnitLayer):
         out_features: int,
         *,
         gated: bool = True,
+        init: str = "default",
         epsilon: float = EPSILON,
         straight: bool = False,
         device: Device = None,
         dtype: Dtype = None,
     ) -> None:
         super().__init__(in_features, out_features)
-        self.gated, self.epsilon, self.straight = gated, epsilon, straight
+        choose("init", init, INITS)
+        self.gated, self.init, self.epsilon, self.straight = gated, init, epsilon, straight
         self.real = matrix(out_features, in_features, device, dtype)
         self.imaginary = matrix(out_features, in_features, device, dtype)
         gate = nn.Parameter(torch.empty(in_features, device=device, dtype=dtype)) if gated else None
@@ -102,11 +107,12 @@ class NPU(UnitLayer):
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw the real parts, make the exponents real, and open all gates by half."""
-        INIT.draw_(self.real, generator)
+        """Draw the real parts, make the exponents real, and open all gates by half or, with "small", entirely."""
+        rule, opened = INITS[self.init]
+        rule.draw_(self.real, generator)
         nn.init.zeros_(self.imaginary)
         if self.gate is not None:
-            nn.init.constant_(self.gate, 0.5)
+            nn.init.constant_(self.gate, opened)
 
     def weights(self) -> dict[str, Tensor]:
         """Return both parts of the exponents, times their gates."""

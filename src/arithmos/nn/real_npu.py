@@ -17,14 +17,14 @@ from torch import Tensor, nn
 from .._typing import Device, Dtype, Float
 from ._aggregate import at_least_single, check_input, full_precision
 from ._clamp import clamp
-from ._init import GlorotUniform
+from ._init import GlorotUniform, Init, Uniform
 from ._layer import UnitLayer, choose, matrix, sparsity
 from ._reading import Reading
 from ._unit import Unit
 
 EPSILON = 2.0**-23
 """Term added to every magnitude, the spacing of float32 at 1; the published runs used it, the paper does not."""
-INITS = {"default": GlorotUniform(), "nau": GlorotUniform(cap=0.5)}
+INITS: dict[str, Init] = {"default": GlorotUniform(), "nau": GlorotUniform(cap=0.5), "small": Uniform(0.0, 0.1)}
 PROJECTIONS = {"none": (), "gate": ("gate",), "weight": ("weight",), "both": ("weight", "gate")}
 LIMITS = {"weight": (-1.0, 1.0), "gate": (0.0, 1.0)}
 PULLS = ("none", "gate", "both", "both, with 0")
@@ -110,7 +110,8 @@ class RealNPU(UnitLayer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        init: "default" draws W as Glorot and Bengio propose; "nau" within [-0.5, 0.5]. Gates are 1/2 initially.
+        init: "default" draws W as Glorot and Bengio propose; "nau" within [-0.5, 0.5]; "small" from U[0, 0.1], as
+            the authors did with 100 inputs. Gates are 1/2 initially.
         project: parameters that are projected after every optimizer step, W into [-1, 1] and the gates into [0, 1]:
             "none", "gate", "weight" or "both".
         sparse: terms of `sparsity()`, as in `sparsity_of_power`: "none", "gate", "both" or "both, with 0".

@@ -86,12 +86,16 @@ def solved_at_median(cell: Judged, printed: Printed, published: Published, itera
 
 def median(cell: Judged, printed: Printed, iterations: int, off: Callable[[float], float]) -> Compared:
     """Compare medians; `off` gives the largest error of a number multiplied by a factor."""
-    x, value, k = cell.solved_at, printed["solved_at_median"], printed["k"]
-    ours = cell.solved_at_median
+    most = float(iterations)
+    return medians(cell.solved_at, printed["solved_at_median"], printed["k"], most, cell.solved_at_median, off)
+
+
+def medians(x: Floats, value: float, k: int, most: float, ours: Interval, off: Callable[[float], float]) -> Compared:
+    """Compare the median of some values with a printed one of k values; unseen ones are at most `most`."""
     if not x.size or statistics.median_p(x, -math.inf, k) > UNTESTABLE:
         return Compared(ours, note=too_few(x, k))
 
-    unseen = np.median(statistics.unseen(x, k, 0.0, float(iterations)), axis=1)
+    unseen = np.median(statistics.unseen(x, k, 0.0, most), axis=1)
 
     def p(medians: Floats, times: float) -> Floats:
         return statistics.median_ps(x, medians, k, off(times))

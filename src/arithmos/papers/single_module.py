@@ -109,7 +109,7 @@ def recipe(unit: str, operation: Operation, inputs: int) -> Recipe:
 
 
 def task(operation: Operation, inputs: int, inside: Range, outside: Range) -> Arithmetic:
-    """Return the task: an operation on two neighboring inputs, which the seed chooses."""
+    """Return the task: an operation on two neighboring inputs, which the seed chooses, or on the first of them."""
     ratio = 1 / inputs if inputs > 2 else 0.5
     return Arithmetic(
         operation=operation,
@@ -138,7 +138,7 @@ def length_of(unit: str, inputs: int) -> Length:
 
 
 def specs(unit: str, operation: Operation, inputs: int = 2) -> tuple[Spec, ...]:
-    """Return the specs of a unit on the nine ranges."""
+    """Return the specs of a unit on the ranges."""
     return variant(unit, recipe(unit, operation, inputs), operation, inputs)
 
 
@@ -152,9 +152,10 @@ def variant(
     label: str = "",
     **options: Plain,
 ) -> tuple[Spec, ...]:
-    """Return the specs of a unit with a recipe and options of its own on the nine ranges."""
+    """Return the specs of a unit with a recipe and options of its own on the ranges, for roots the positive ones."""
     length = length_of(unit, inputs)
     model = module(unit, own, length, name=name, label=label, **options)
+    ranges = [(inside, outside) for inside, outside in NINE if operation != "root" or inside[0][0] >= 0]
     return tuple(
         Spec(
             task=task(operation, inputs, inside, outside),
@@ -162,5 +163,5 @@ def variant(
             iterations=length.iterations,
             optimizer=own.optimizer,
         )
-        for inside, outside in NINE
+        for inside, outside in ranges
     )

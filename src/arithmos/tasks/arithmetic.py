@@ -20,7 +20,7 @@ from .. import _checks, philox
 from .._keys import NUMBER, PAIRS, TEXT, WHOLE, Key
 from .._keys import fields as keys
 from . import ranges
-from .module_threshold import ABSOLUTE, MODULE_CRITERIA, MODULE_OPERATIONS, module_threshold
+from .module_threshold import ABSOLUTE, MODULE_CRITERIA, module_threshold
 from .task import Columns, Observations, UniformDraws, values
 from .task import Operation as Operation
 from .task import Range as Range
@@ -36,15 +36,18 @@ OPERATIONS: dict[Operation, tuple[str, Callable[[list[Floats]], Floats]]] = {
     "sub": ("−", lambda sums: reduce(np.subtract, sums)),
     "root": ("√z", lambda sums: np.sqrt(sums[0])),
     "squared": ("z²", lambda sums: np.square(sums[0])),
+    "reciprocal": ("1/z", lambda sums: np.reciprocal(sums[0])),
 }
-"""Symbol and function of each operation, in the order of tables; square and root take the first sum."""
+"""Symbol and function of each operation, in the order of tables; the last three take the first sum."""
 
 
 def symbol(operation: str) -> str:
-    """Return the symbol of an operation; empty if it is not one of `OPERATIONS` and not the reciprocal."""
-    symbols = {name: written for name, (written, _) in OPERATIONS.items()} | {"reciprocal": "1/z"}
-    return symbols.get(operation, "")
+    """Return the symbol of an operation; empty if it is not one of `OPERATIONS`."""
+    return next((written for name, (written, _) in OPERATIONS.items() if name == operation), "")
 
+
+DIVIDING: tuple[Operation, ...] = ("div", "reciprocal")
+"""Operations whose inputs are drawn without 0."""
 
 EVALUATION_SIZE = 10_000
 """Observations in the validation set, and in the test set."""
@@ -130,9 +133,6 @@ class Arithmetic(Observations):
             )
 
     def _check_module(self) -> None:
-        if self.operation not in MODULE_OPERATIONS:
-            known = ", ".join(MODULE_OPERATIONS)
-            raise ValueError(f"operation must be one of {known} with rule 'module', got {self.operation!r}")
         lengths = [stop - start for start, stop in self.fixed or self.subsets_at(0)]
         if lengths != [1, 1]:
             raise ValueError(f"rule 'module' is for two subsets of one input each, got lengths {lengths}")
@@ -199,7 +199,7 @@ class Arithmetic(Observations):
     def columns() -> Columns:
         """Return the columns of a store."""
         return {
-            "operation": (str, "add, sub, mul, div, squared or root"),
+            "operation": (str, "add, sub, mul, div, squared, root or reciprocal"),
             "subset_ratio": (float, "length of a subset as a share of the input; null for fixed subsets"),
             "overlap_ratio": (float, "overlap as a share of the subset; null for fixed subsets"),
             "subset_count": (int, "number of subsets"),
@@ -258,7 +258,7 @@ class Arithmetic(Observations):
 
     def _drawn(self, range_: Range) -> Range:
         """Return the range from which inputs are drawn: without 0 if they divide."""
-        return ranges.without_zero(range_) if self.operation == "div" else range_
+        return ranges.without_zero(range_) if self.operation in DIVIDING else range_
 
     def memory(self, batch_size: int, records: int) -> dict[str, int]:
         """Return the bytes for simulating a threshold; the validation and test sets are smaller."""
@@ -309,6 +309,8 @@ class Arithmetic(Observations):
             return f"({sums[0]})**2"
         if self.operation == "root":
             return f"sqrt({sums[0]})"
+        if self.operation == "reciprocal":
+            return f"1/({sums[0]})"
         symbol = {"add": " + ", "sub": " - ", "mul": "*", "div": "/"}[self.operation]
         return symbol.join(f"({s})" for s in sums)
 

@@ -17,7 +17,7 @@ from .. import _checks
 from .._keys import Key
 
 Floats = NDArray[np.float32]
-Operation = Literal["add", "sub", "mul", "div", "squared", "root"]
+Operation = Literal["add", "sub", "mul", "div", "squared", "root", "reciprocal"]
 Range = tuple[tuple[float, float], ...]
 Subset = tuple[int, int]
 Columns = Mapping[str, tuple[type, str]]

@@ -82,4 +82,4 @@ def test_imaginary_parts_never_move_on_positive_inputs():
 
 def test_what_is_printed_belongs_to_cells():
     assert {(spec.model.name, at) for spec, at in SIMPLE.places()} == set(SIMPLE.published.cells)
-    assert [*PAPERS["heim2020"].comparisons] == [f"error_{name}" for name in FUNCTIONS]
+    assert [*PAPERS["heim2020"].comparisons][:4] == [f"error_{name}" for name in FUNCTIONS]

@@ -14,6 +14,7 @@ from arithmos.papers import PAPERS
 from arithmos.papers.ranking import CONTENDERS, entry
 from arithmos.report.tables.grid import FORMATS
 from arithmos.report.tables.ranking import COLUMNS, RULES, joined, ranking, ranking_grid, render_ranking, shipped
+from arithmos.spec import LM
 from arithmos.store import Store
 
 PAPER = PAPERS["ranking"]
@@ -170,9 +171,9 @@ def test_rank_on_the_command_line(tmp_path):
     assert shown.exit_code == 0, shown.output
     assert "Share of solved runs on ×" in shown.output
     for wrong, message in (
-        (["--ops", "pow"], "operation must be one of add, sub, mul, div, got 'pow'"),
+        (["--ops", "pow"], "operation must be one of add, sub, mul, div, reciprocal, root, squared, got 'pow'"),
         (["--models", "NMUU"], "did you mean 'NMU'?"),
-        (["--inputs", "3"], "inputs must be 2 or 10, got 3"),
+        (["--inputs", "3"], "inputs must be one of 2, 10, 100, got 3"),
         (["--rule", "best"], "best"),
     ):
         refused = CliRunner().invoke(main, ["rank", "--store", str(tmp_path), *wrong])
@@ -183,3 +184,25 @@ def test_rank_on_the_command_line(tmp_path):
 def test_contenders_are_units_that_can_compute_the_operation():
     assert {"NAU", "NACAdd"}.isdisjoint(CONTENDERS["mul"])
     assert {"NMU", "SNMU", "MulMCFC"}.isdisjoint(CONTENDERS["div"])
+    assert {"NRU", "NMRU"}.isdisjoint(CONTENDERS["root"])  # they have no exponents between 0 and 1
+    assert set(CONTENDERS["squared"]) == {"NPU", "RealNPU"}  # all others have exponents of 1 at most
+
+
+def test_networks_of_the_second_order_recipe_get_the_same_problems():
+    for part in PAPER.experiments:
+        tasks = [*dict.fromkeys(spec.task for spec in part.specs)]
+        models = {spec.model.name for spec in part.specs if isinstance(spec.optimizer, LM)}
+        assert models
+        for name in models:
+            assert [spec.task for spec in part.specs if spec.model.name == name] == tasks
+        assert all(low >= 0 for task in tasks if task.operation == "root" for low, _ in task.interpolation)
+
+
+def test_networks_that_the_exact_judge_cannot_read_have_a_dash(tmp_path):
+    spec = next(spec for spec in MUL.specs if spec.model.name == "RealNPU-LM")
+    store = Store(tmp_path / "runs")
+    store.append([dataclasses.replace(run(spec, 0, 1e-9, 1e-9), exact=None)])
+    frame = ranking(store, [MUL])
+    assert frame["exact"].isna().all()
+    assert ranking_grid(frame).groups[0][0][1].value == "100%"
+    assert "There are no runs to rank." in render_ranking(frame, rule="exact")

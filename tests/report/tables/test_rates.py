@@ -44,7 +44,7 @@ def summary(experiment: Experiment, n: int) -> pd.DataFrame:
 def test_columns_are_the_ranges_of_an_experiment_without_published_numbers(contests):
     found = rates_by_place(summary(contests["add"], 3), contests["add"])
     assert len(found.columns) == 9
-    assert len(found.rows) == 6
+    assert len(found.rows) == 7  # six units, and the NAU by the second-order recipe
     assert rates_by_place(summary(contests["add"], 0), contests["add"]) is None
     printed = next(one for one in PAPERS["mistry2022"].experiments if one.published)
     assert rates_by_place(summary(printed, 3), printed) is None
@@ -53,7 +53,7 @@ def test_columns_are_the_ranges_of_an_experiment_without_published_numbers(conte
 def test_columns_are_the_experiments_that_have_runs(contests):
     runs = {name: 25 * (name in ("add", "mul")) for name in contests}
     found = rates_by_experiment({name: summary(one, runs[name]) for name, one in contests.items()}, contests.values())
-    assert found.columns == {"add": "Addition, 2 inputs", "mul": "Multiplication, 2 inputs"}
+    assert found.columns == {"add": "+, 2 inputs", "mul": "×, 2 inputs"}
     assert "NMU" in dict(found.rows)
     none = {name: summary(one, 0) for name, one in contests.items()}
     assert rates_by_experiment(none, contests.values()) is None

@@ -6,7 +6,9 @@ from ...tasks import OPERATIONS
 from . import philox
 from ._compile import LANES, apart, compiled
 
-MUL, DIV, ADD, SUB, ROOT, SQUARED = (list(OPERATIONS).index(o) for o in ("mul", "div", "add", "sub", "root", "squared"))
+MUL, DIV, ADD, SUB, ROOT, SQUARED, RECIPROCAL = (
+    list(OPERATIONS).index(o) for o in ("mul", "div", "add", "sub", "root", "squared", "reciprocal")
+)
 UNIT, INTERVAL, TWO_PARTS, ROWS = range(4)
 """Sources of inputs: U[1, 2), another interval, a range of two parts, or rows of data."""
 
@@ -84,6 +86,9 @@ def _finish(operation, total, t):
     elif operation == ROOT:
         for b in range(LANES):
             t[0, b] = np.float32(np.sqrt(total[b]))
+    elif operation == RECIPROCAL:
+        for b in range(LANES):
+            t[0, b] = np.float32(1.0 / total[b])
     else:
         for b in range(LANES):
             t[0, b] = np.float32(total[b])
@@ -93,7 +98,7 @@ def _finish(operation, total, t):
 def target(subsets, operation, mode, x, x_bits, bits, sums, t):
     """Compute the targets t `[1, lanes]` of inputs x of the arithmetic task; bits and sums are scratch."""
     _add_subset(subsets[0], mode, x, x_bits, bits, sums[0])
-    if operation != ROOT and operation != SQUARED:
+    if operation not in (ROOT, SQUARED, RECIPROCAL):
         for k in range(1, subsets.shape[0]):
             _add_subset(subsets[k], mode, x, x_bits, bits, sums[1])
             _combine(operation, sums[0], sums[1])

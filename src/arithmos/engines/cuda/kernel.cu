@@ -48,8 +48,11 @@ __device__ __forceinline__ float arithmetic_target(const Settings& c, const floa
         for (int offset = 32 / SPLIT; offset < 32; offset *= 2) joined += __shfl_xor_sync(ALL_LANES, joined, offset);
         const double sum = Inputs::value(joined, subset_length(k));
         if (k == 0)
-            target = c.operation == ROOT ? sqrt(sum) : c.operation == SQUARED ? sum * sum : sum;
-        else if (c.operation != ROOT && c.operation != SQUARED)
+            target = c.operation == ROOT         ? sqrt(sum)
+                     : c.operation == SQUARED    ? sum * sum
+                     : c.operation == RECIPROCAL ? 1.0 / sum
+                                                 : sum;
+        else if (c.operation != ROOT && c.operation != SQUARED && c.operation != RECIPROCAL)
             target = operate(c.operation, target, sum);
     }
     return (float)target;

@@ -1,6 +1,7 @@
-"""Errors of networks on a grid, which Heim et al. (2020) print as means over runs, with the standard error.
+"""Errors of networks, which Heim et al. (2020) print: on a grid for the simple task, on test inputs for the large one.
 
-The text calls them medians with the median absolute deviation; the released table is made of means.
+The text calls all of them medians with the median absolute deviation. Those of the simple task are means with the
+standard error; those of the large task are medians of the ten runs with the smallest test errors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,13 +18,17 @@ from ...formula.numeric import forward
 from ...judging.cells import Floats, Judged
 from ...spec import Layer
 from ...statistics import Interval
-from ..comparison import Compared, Comparison, Printed, mean
+from ..comparison import Compared, Comparison, Printed, mean, medians
 from ..published import Published
 from .experiments import CONTENTS, FUNCTIONS, POSITIVE, WIDE, targets
+from .large import BEST, LARGE
 
 ROUNDING = 0.005
 """Largest error of a printed number."""
+DIGITS = 0.05
+"""Largest error of a number that is printed with two digits, as a share of it."""
 SPECS = {spec.model.name: spec for spec in CONTENTS[0].specs}
+LARGE_SPECS = {(spec.model.name, spec.task.operation): spec for experiment in LARGE for spec in experiment.specs}
 
 
 def errors(model: str, weights: Floats) -> Floats:
@@ -59,4 +64,38 @@ def compared(name: str, cell: Judged, printed: Printed, published: Published, it
     )
 
 
-COMPARISONS: Mapping[str, Comparison] = {f"error_{name}": partial(compared, name) for name in FUNCTIONS}
+def large_errors(model: str, operation: str, weights: Floats) -> tuple[Floats, Floats]:
+    """Return the mean squared errors of the ten best runs of the large task, on the range of training and of test.
+
+    Args:
+        model, operation: names of the cell.
+        weights: those of its runs after the last update.
+    """
+    spec = LARGE_SPECS[model, operation]
+    sets = spec.observations.validation(0), spec.observations.test(0)
+    with np.errstate(all="ignore"):
+        inside, outside = (
+            np.square(outputs(spec.model.layers, spec.sizes, weights, x.astype(np.float64)) - t).mean(axis=(1, 2))
+            for x, t in sets
+        )
+    best = np.argsort(outside)[:BEST]  # NaN comes last
+    return inside[best], outside[best]
+
+
+def large_compared(number: int, cell: Judged, printed: Printed, published: Published, iterations: int) -> Compared:
+    """Compare the median error on the training range or on the test range."""
+    if not len(cell.weights):
+        return Compared(Interval(np.nan))
+    own = large_errors(printed["model"], printed["operation"], cell.weights)[number]
+    own = own[np.isfinite(own)]
+    value = printed[MEDIANS[number]]
+    return medians(
+        own, value, printed["n"], 2 * float(own.max()), statistics.median(own), lambda times: DIGITS * value * times
+    )
+
+
+MEDIANS = ("median_train", "median_test")
+COMPARISONS: Mapping[str, Comparison] = {
+    **{f"error_{name}": partial(compared, name) for name in FUNCTIONS},
+    **{name: partial(large_compared, number) for number, name in enumerate(MEDIANS)},
+}

@@ -1,4 +1,4 @@
-"""The simple task of Heim et al. (2020): four functions of two numbers, by two layers."""
+"""Experiments of Heim et al. (2020). The simple task: four functions of two numbers, by two layers."""
 
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from ...spec.optimizers import Optimizer
 from ...tasks import Sampled
 from ..experiment import Experiment
 from ..published import Published
+from .large import LARGE
 
 Floats = NDArray[np.float64]
 
@@ -76,4 +77,5 @@ CONTENTS = (
         published=Published(Path(__file__).with_name("published") / "simple.csv"),
         by_weights=True,
     ),
+    *LARGE,
 )

@@ -1,10 +1,9 @@
 """Claims of Madsen & Johansen (2020) about their arithmetic experiments, in our words and in their order."""
 
-from ...tasks import OPERATIONS
 from ..evidence import Claim, Decision, at_least, more_often, pool, sooner, sparser
 from . import hypotheses as h
 from .digit_claims import MNIST_CLAIMS
-from .experiments import ALL_MODELS, HIDDEN, MULTIPLIERS, RANGES
+from .experiments import ALL_MODELS, ALL_OPERATIONS, HIDDEN, MULTIPLIERS, RANGES
 
 _MORE = "the 95% interval of the difference of success rates is above 0"
 _SOONER = "solved runs come first by the rank-sum test at 5%"
@@ -288,7 +287,7 @@ CLAIMS: tuple[Claim, ...] = (
         text="The gated NAU/NMU works very poorly.",
         criterion=f"on each operation {_CANNOT}",
         experiments=("all-models",),
-        test=h.fails_at("all-models", ("GatedNAUNMU",), *OPERATIONS),
+        test=h.fails_at("all-models", ("GatedNAUNMU",), *ALL_OPERATIONS),
     ),
     *[
         Claim(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...optim import SparsitySchedule
 from ...spec import MODELS, TABLE_MODELS, Model, Spec
-from ...tasks import OPERATIONS, TEN_PARAMETERS, Arithmetic
+from ...tasks import TEN_PARAMETERS, Arithmetic
 from ...tasks.arithmetic import Operation, Range
 from ..experiment import Experiment
 from ..published import Published
@@ -17,6 +17,7 @@ MULTIPLY = Arithmetic(operation="mul")
 
 MULTIPLIERS = [MODELS[name] for name in ("NACMulNMU", "NACMulSigma", "NACMul", "NALU", "NMU")]
 ALL_MODELS = list(TABLE_MODELS.values())
+ALL_OPERATIONS: tuple[Operation, ...] = ("mul", "div", "add", "sub", "root", "squared")
 GATED = [MODELS[name] for name in ("GateNAUNMU", "GateNALUSeparate", "GateNALUShared")]
 
 RANGES: list[tuple[Range, Range]] = [
@@ -199,7 +200,7 @@ CONTENTS = [
         name="all-models",
         item="Table: comparing all models (appendix)",
         title="All models on all operations",
-        specs=tuple(Spec(task=_task(operation), model=model) for operation in OPERATIONS for model in ALL_MODELS),
+        specs=tuple(Spec(task=_task(operation), model=model) for operation in ALL_OPERATIONS for model in ALL_MODELS),
         published=printed("table_all_models"),
     ),
 ]

@@ -1,13 +1,15 @@
 """One ranking: all units on one protocol, which no publication has asked for.
 
-A layer is to find an operation on two of its inputs, in nine ranges, and is trained as its authors trained it. Runs
-that belong to a paper as well are made once.
+A layer is to find an operation on one or two of its inputs, in nine ranges, and is trained as its authors trained it.
+Beside them stand networks that the second-order recipe trains. Runs that belong to a paper as well are made once.
 """
 
 import dataclasses
+from collections.abc import Iterable
 
 from ...optim import SparsitySchedule
-from ...spec import Adam, Layer, Model, Spec
+from ...spec import LM, Adam, Layer, Model, Spec
+from ...tasks import Task, symbol
 from ...tasks.arithmetic import Operation
 from .. import single_module
 from ..experiment import Experiment
@@ -21,20 +23,59 @@ CONTENDERS: dict[Operation, tuple[str, ...]] = {
         *("NRU", "NMRU", "MulMCFC"),
     ),
     "div": ("NACMul", "NALU", "GNALU", "INALU", "NPU", "RealNPU", "RealNPUModified", "NRU", "NMRU"),
+    "reciprocal": ("NACMul", "NALU", "GNALU", "INALU", "NPU", "RealNPU", "RealNPUModified", "NRU", "NMRU"),
+    "root": ("NACMul", "NALU", "GNALU", "INALU", "NPU", "RealNPU", "RealNPUModified"),
+    "squared": ("NPU", "RealNPU"),
 }
-"""Units that can compute each operation."""
-WORDS: dict[Operation, str] = {"add": "Addition", "sub": "Subtraction", "mul": "Multiplication", "div": "Division"}
+"""Units whose single layer can compute each operation: a root needs an exponent of ½, a square one of 2."""
+PRODUCT, POWER = ("NAU", "NMU"), ("NAU", "RealNPU")
+SECOND_ORDER: dict[Operation, tuple[tuple[str, ...], ...]] = {
+    "add": (("NAU",),),
+    "sub": (("NAU",),),
+    "mul": (PRODUCT, POWER),
+    **dict.fromkeys(("div", "reciprocal", "root", "squared"), (POWER,)),
+}
+"""Layers of the networks that the second-order recipe trains: products only with sums before them."""
+WORDS: dict[Operation, str] = {
+    "add": "Addition",
+    "sub": "Subtraction",
+    "mul": "Multiplication",
+    "div": "Division",
+    "reciprocal": "Reciprocal",
+    "root": "Square root",
+    "squared": "Square",
+}
+BINARY: tuple[Operation, ...] = ("add", "sub", "mul", "div")
+ITERATIONS, ROWS = 200, 1024
+"""Iterations of the second-order recipe, and observations of each."""
 
 
 def contest(operation: Operation, inputs: int) -> Experiment:
-    """Return the experiment of all units on an operation on two of some inputs."""
+    """Return the experiment of all units on an operation on one or two of some inputs."""
+    adam = [spec for unit in CONTENDERS[operation] for spec in single_module.specs(unit, operation, inputs)]
     return Experiment(
         name=operation if inputs == 2 else f"{operation}-{inputs}",
-        item=f"{WORDS[operation]}, {inputs} inputs",
+        item=f"{symbol(operation)}, {inputs} inputs",
         title=f"{WORDS[operation]} by one layer of {inputs} inputs",
-        specs=tuple(spec for unit in CONTENDERS[operation] for spec in single_module.specs(unit, operation, inputs)),
+        specs=(*adam, *second_order(operation, [spec.task for spec in adam])),
         seeds=single_module.SEEDS,
         axis="interpolation",
+    )
+
+
+def second_order(operation: Operation, tasks: Iterable[Task]) -> tuple[Spec, ...]:
+    """Return the specs of the second-order recipe on each of some tasks."""
+    return tuple(
+        Spec(
+            task=task,
+            model=Model(f"{units[-1]}-LM", tuple(map(Layer, units)), label=f"{' > '.join(units)}, LM"),
+            iterations=ITERATIONS,
+            batch_size=ROWS,
+            evaluate_every=1,
+            optimizer=LM(),
+        )
+        for units in SECOND_ORDER[operation]
+        for task in dict.fromkeys(tasks)
     )
 
 
@@ -50,6 +91,8 @@ def entry(experiment: Experiment, unit: str, *, lr: float, strength: float) -> E
     layer = Layer(unit)
     specs: dict[str, Spec] = {}
     for spec in experiment.specs:
+        if isinstance(spec.optimizer, LM):
+            continue
         length = single_module.length_of("", spec.task.input_size)
         model = Model(unit, (layer,), SparsitySchedule(strength, length.start, length.end), layer.label)
         own = dataclasses.replace(spec, model=model, optimizer=Adam(lr=lr))
@@ -61,7 +104,10 @@ paper = Paper(
     key="ranking",
     title="All units on one protocol",
     reference="runs of this project",
-    experiments=tuple(contest(operation, inputs) for inputs in (2, 10) for operation in CONTENDERS),
+    experiments=(
+        *(contest(operation, 2) for operation in CONTENDERS),
+        *(contest(operation, inputs) for inputs in (10, 100) for operation in BINARY),
+    ),
     criteria={
         "epsilon": Criterion(
             note="A run is solved if its test error at the record of lowest validation error is below that of a module "
@@ -69,6 +115,7 @@ paper = Paper(
         ),
         "absolute": Criterion(note="A run is solved if that test error is below 10⁻⁵."),
     },
-    introduction="One layer is to find an operation on two of its inputs, in nine ranges. Every unit is trained as its "
-    "authors trained it, for the same number of iterations.",
+    introduction="One layer is to find an operation on one or two of its inputs, in nine ranges; roots in the "
+    "four that are positive. Every unit is trained as its authors trained it, for the same number of iterations. "
+    "Networks marked LM are trained by the second-order recipe, products with a layer of sums before them.",
 )

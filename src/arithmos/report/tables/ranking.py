@@ -1,5 +1,6 @@
 """The ranking of all units: a matrix of success rates, by operation or by range."""
 
+import math
 from collections.abc import Collection, Hashable, Iterable
 from functools import lru_cache
 from importlib import resources
@@ -33,6 +34,8 @@ NOTES: dict[Rule, str] = {
 def ranking(store: Store, experiments: Iterable[Experiment]) -> pd.DataFrame:
     """Return the solved runs of each cell of the ranking: `COLUMNS`, one row per operation, inputs, model and range.
 
+    Exact runs are missing where the exact judge cannot read the network.
+
     Args:
         store: the store of the runs.
         experiments: experiments of the paper `ranking`, or some of the user's made of them.
@@ -48,22 +51,23 @@ def ranking(store: Store, experiments: Iterable[Experiment]) -> pd.DataFrame:
                 continue
             limits = {name: own[f"threshold_{name}"].to_numpy(np.float64) for name in spec.task.criteria}
             best, end = (own[name].to_numpy(np.float64) for name in ("best_test", "end_test"))
-            exact = own["exact"].to_numpy(np.float64, na_value=np.nan) == 1
+            verdicts = own["exact"].to_numpy(np.float64, na_value=np.nan)
+            exact = math.nan if np.isnan(verdicts).all() else np.nansum(verdicts)
             by_error = [
                 solved(best, limits["epsilon"]),
                 solved(best, limits["absolute"]),
                 solved(end, limits["epsilon"]),
             ]
             names = [spec.task.operation, spec.task.input_size, spec.model.name, spec.model.label, at]
-            rows.append([*names, own["engine"].iloc[0], len(own), *(int(one.sum()) for one in (*by_error, exact))])
-    return pd.DataFrame(rows, columns=COLUMNS)
+            rows.append([*names, own["engine"].iloc[0], len(own), *(int(one.sum()) for one in by_error), exact])
+    return pd.DataFrame(rows, columns=COLUMNS).astype({"exact": "Int64"})
 
 
 @lru_cache(maxsize=1)
 def shipped() -> pd.DataFrame:
     """Return the ranking by the runs of this project, which comes with the package."""
     with resources.files(__package__).joinpath(SHIPPED).open(encoding="utf-8") as file:
-        return pd.read_csv(file)[COLUMNS]
+        return pd.read_csv(file, dtype={"exact": "Int64"})[COLUMNS]
 
 
 def joined(own: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
@@ -89,19 +93,24 @@ def render_ranking(
 
 def ranking_grid(frame: pd.DataFrame, rule: Rule = "epsilon") -> Grid:
     """Return the ranking as a table: operations in columns, or the ranges of the only one; the best units first."""
+    frame = frame[frame[rule].notna()]
     problems = [*dict.fromkeys(zip(frame["operation"], frame["inputs"], strict=True))]
     several = frame["inputs"].nunique() > 1
     columns: dict[Hashable, str] = {
         one: f"{symbol(one[0])}, {one[1]} inputs" if several else symbol(one[0]) for one in problems
     }
     keys = pd.Series(list(zip(frame["operation"], frame["inputs"], strict=True)), frame.index, dtype=object)
-    title = "Share of solved runs over nine ranges"
+    title = "Share of solved runs over all ranges"
     if len(problems) == 1:
         columns, keys = {at: str(at) for at in frame["at"]}, frame["at"]
         title = f"Share of solved runs on {symbol(frame['operation'].iloc[0])}, {frame['inputs'].iloc[0]} inputs"
     found = rates(frame.assign(column=keys, n=frame["runs"], k=frame[rule], spec_id=""), columns)
     rows = [[Cell(label), *(Cell("—") if one is None else one.cell for one in row)] for label, row in found.rows]
-    notes = [NOTES[rule] + " With 95 % intervals. A dash: not run, or the unit cannot compute it."] if rows else []
+    notes = (
+        [NOTES[rule] + " With 95 % intervals. A dash: not run, not judged, or the unit cannot compute it."]
+        if rows
+        else []
+    )
     return Grid(title, ["Unit", *columns.values()], [rows], notes or ["There are no runs to rank."])
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from ..._choices import Format
 from ...papers import Experiment, criteria_of
 from ...statistics.formatting import percent, scientific
-from ...tasks import OPERATIONS
+from ...tasks import symbol
 from .grid import Cell, Grid, to_json
 from .summary import estimated
 
@@ -78,7 +78,7 @@ def _group(rows: Sequence[Row], experiment: Experiment, compared: bool, exact: b
     printed = _measured(rows, *(f"published_{name}" for name in _MEASURES)) if compared else ours
     lines = []
     for row, mine, theirs in zip(rows, ours, printed, strict=True):
-        names = [Cell(_symbol(row["operation"]), maths=True), Cell(row["label"])]
+        names = [Cell(symbol(row["operation"]), maths=True), Cell(row["label"])]
         names += [Cell(_place(row[experiment.axis]), maths=True)] if experiment.axis else []
         names += [_cell(row, "threshold", scientific, None)] if "threshold" in row else []
         made = [Cell(row["engine"] or "—"), Cell(_runs(row["n"], experiment.seeds))]
@@ -111,10 +111,6 @@ def _cell(row: Row, name: str, write: Callable[[float], str], target: str | None
     if name.endswith("median") or math.isnan(low):
         return Cell(write(value), best=best, maths=True)
     return Cell(write(value), write(high - value), write(value - low), best, maths=True)
-
-
-def _symbol(operation: str) -> str:
-    return next((symbol for name, (symbol, _) in OPERATIONS.items() if name == operation), "")
 
 
 def _place(value: float | str) -> str:
