@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from ..engines.weights import are_effective, filled
-from ..formula.network import Branch, of_weights
+from ..formula.network import of_weights
+from ..formula.stages import Branch
 from ..spec import Layer
 
 _SATURATED = 20.0

@@ -10,10 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 
 Functions = Mapping[type, Callable[..., Any]]
 
-_NUMPY: Functions = {sympy.Abs: np.abs, sympy.exp: np.exp, sympy.Max: np.maximum, sympy.Min: np.minimum}
+_NUMPY: Functions = {
+    sympy.Abs: np.abs,
+    sympy.cos: np.cos,
+    sympy.exp: np.exp,
+    sympy.sign: np.sign,
+    sympy.Max: np.maximum,
+    sympy.Min: np.minimum,
+}
 TORCH: Functions = {
     sympy.Abs: torch.abs,
+    sympy.cos: torch.cos,
     sympy.exp: torch.exp,
+    sympy.sign: torch.sign,
     sympy.Max: lambda one, other: torch.clamp(other, min=one) if isinstance(one, float) else torch.maximum(one, other),
     sympy.Min: lambda one, other: torch.clamp(other, max=one) if isinstance(one, float) else torch.minimum(one, other),
 }

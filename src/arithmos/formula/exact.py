@@ -1,8 +1,11 @@
 """Compare a rounded network with a formula at random integers, in exact arithmetic.
 
-Weights and biases are rounded to the nearest integer and exponents of exp-log layers to the nearest multiple of ½. A
-gate is open or closed if it stays on one side of ½ on all given rows; otherwise the network has no formula. Absolute
-values and maxima are kept. The ε of exp-log layers is dropped: with it, no network equals a formula.
+Weights and biases are rounded to the nearest integer and exponents of layers that take roots to the nearest multiple of
+½. A gate is open or closed if it stays on one side of ½ on all given rows; otherwise the network has no formula.
+Absolute values and maxima are kept. The ε of logarithms is dropped: with it, no network equals a formula.
+
+Units since 2020 read themselves as sums or as products of powers, of which the real part is the output: a root of a
+negative number is 0.
 
 The integers have the signs of the inputs that the network is meant for: |s| equals s only where sums are positive.
 """
@@ -15,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .network import Array, Branch, Stage
+from .stages import Array, Branch, Stage
 
 POINTS = 4
 """Number of integer points at which two formulas must agree."""
@@ -65,10 +68,12 @@ def _aggregate(branch: Branch, used: NDArray[np.bool_], x: Array) -> Array:
             z = x @ weight.T
         case "product":
             z = _outputs([[w * x[:, i] + 1 - w for i, w in enumerate(row) if w] for row in weight], x)
-        case "exp-log":
+        case "exp-log" | "power":
             whole = _outputs([[_power(x[:, i], w) for i, w in enumerate(row) if w % 1 == 0] for row in weight], x)
             halves = _outputs([[_power(x[:, i], 2 * w) for i, w in enumerate(row) if w % 1] for row in weight], x)
             z = whole * np.reshape([root(value) for value in halves.flat], whole.shape)
+            if branch.aggregation == "power":
+                z = z * _cosine(np.array(x < 0, bool).astype(int).astype(object) @ weight.T)
     if branch.bias is not None:
         z = z + _exact(branch.bias[used])
     match branch.activation:
@@ -103,6 +108,8 @@ def root(value: Exact) -> Exact:
     return sympy.sqrt(value)
 
 
+_cosine = np.frompyfunc(lambda turns: 0 if turns % 1 else 1 - 2 * int(turns % 2), 1, 1)
+"""cos πt, where t is a multiple of ½: the sum of the exponents of negative inputs."""
 _exact = np.frompyfunc(lambda value: int(value) if value % 1 == 0 else Fraction(value), 1, 1)
 _fraction = np.frompyfunc(lambda value: Fraction(value) if isinstance(value, int) else value, 1, 1)
 

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from .. import _checks
 from .._text import TEX, printable
 from ..spec import Spec
-from .network import Array, Rounding, Stage, of_module, of_weights, snapped
+from .network import of_module, of_weights
+from .stages import Array, Rounding, Stage, snapped
 
 if TYPE_CHECKING:
     import sympy
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 SNAP = 0.01
 DIGITS = 4
 LARGEST_DIGITS = 16
+UNSEEN = 1e-5
+"""Difference of a layer from its formula that need not be shown: that of an ε in a logarithm."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +129,12 @@ def expression(
 ) -> Expression:
     """Return a network as an expression.
 
-    Weights and biases within `snap` of an integer become that integer; exponents of exp-log layers within `snap` of a
-    multiple of ½ become that multiple. Everything a layer does is shown: the absolute values and the ε = 1e-7 of an
-    exp-log, the maximum of a ReLU, the σ(Gx) = 1/(1 + exp(−Gx)) of a gate. A gate counts as closed or open only if it
-    is within `snap` of 0 or of 1 on all of `inputs`; `rounded` lists it then.
+    Weights and biases within `snap` of an integer become that integer; exponents of layers that take roots, if they
+    are within `snap` of a multiple of ½, become that multiple. A unit since 2020 is shown as the powers that it reads
+    itself as, without its ε, if its output differs by at most `snap` from them. Everything that another layer does is
+    shown: the absolute values and the ε = 1e-7 of an exp-log, the maximum of a ReLU, the σ(Gx) = 1/(1 + exp(−Gx)) of a
+    gate. A gate counts as closed or open only if it is within `snap` of 0 or of 1 on all of `inputs`; `rounded` lists
+    it then.
 
     Args:
         model: a unit or a `torch.nn.Sequential` of units, including `Recurrent` cells.
@@ -184,6 +189,7 @@ def express(
 
     from .symbolic import outputs
 
+    _check_gates(stages, snap)
     width, steps = stages[0].in_features, _steps(stages, length)
     symbols = [sympy.Symbol(name, real=True) for name in _names(names, width, None if length is None else steps)]
     exact, rounded = snapped(stages, snap)
@@ -191,6 +197,16 @@ def express(
     found = outputs(exact, [symbols[t * width : (t + 1) * width] for t in range(steps)], gates)
     chosen = tuple(rounding for gate in gates if gate is not None for rounding in gate if rounding is not None)
     return Expression(tuple(found), tuple(symbols), rounded + chosen, _approximate(exact, gates))
+
+
+def _check_gates(stages: Sequence[Stage], snap: float) -> None:
+    """Raise unless layers that read themselves, whose gates are not shown, compute about what their stages do."""
+    for stage in stages:
+        if not stage.off <= max(snap, UNSEEN):
+            raise TypeError(
+                f"{stage.name}, has no known formula: it differs by {stage.off:.2g}, more than snap {snap}, from the "
+                "sum or product of powers that it reads itself as"
+            )
 
 
 def _steps(stages: Sequence[Stage], length: int | None) -> int:

@@ -18,7 +18,9 @@ from ..nn._gate import gate, mix
 from ..nn._product import product
 from ..spec import Layer
 
-Aggregation = Literal["sum", "product", "exp-log"]
+Aggregation = Literal["sum", "product", "exp-log", "power"]
+"""Operations on the inputs of a layer. A "power" is the real part of a product of powers, without an ε; no layer has it
+with any weights, but units read themselves as one."""
 Activation = Literal["none", "relu", "relu6"]
 
 _AGGREGATIONS: dict[Aggregation, Callable[[Tensor, Tensor], Tensor]] = {
@@ -62,12 +64,16 @@ def form(module: nn.Module) -> LayerForm | None:
             parameter.uniform_(0.1, 0.9, generator=generator)
         weights = layer_weights(twin)
         inputs = next(iter(weights.values())).shape[-1]
-        x = torch.empty(ROWS, inputs, dtype=torch.float64).uniform_(0.5, 2, generator=generator)
-        x *= torch.empty_like(x).uniform_(-1, 1, generator=generator).sign()
-        x = torch.cat([scale * x for scale in SCALES])
+        x = torch.cat([scale * generic(inputs, generator) for scale in SCALES])
         z = twin(x)
         return next((one for one, values in _candidates(weights, x) if _same(z, values)), None)
     return None
+
+
+def generic(inputs: int, generator: torch.Generator) -> Tensor:
+    """Return inputs of either sign at which formulas are compared, of magnitudes from 0.5 to 2."""
+    x = torch.empty(ROWS, inputs, dtype=torch.float64).uniform_(0.5, 2, generator=generator)
+    return x * torch.empty_like(x).uniform_(-1, 1, generator=generator).sign()
 
 
 def _candidates(weights: dict[str, Tensor], x: Tensor) -> Iterator[tuple[LayerForm, Tensor]]:

@@ -2,95 +2,26 @@
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from ..engines.weights import are_effective, filled, layer_weights, layout
+from ..nn._layer import UnitLayer
 from ..nn.recurrent import Recurrent
 from ..spec import Layer
-from .forms import Activation, Aggregation, LayerForm, form, layer_form
+from .exact import choices
+from .forms import LayerForm, form, generic, layer_form
+from .numeric import forward
+from .stages import Array, Branch, Stage, check
 
-Array = NDArray[Any]
-"""Floats, or exact numbers as objects."""
-
-
-@dataclass(frozen=True)
-class Branch:
-    """Weight matrix with the operation it enters.
-
-    Args:
-        name: "weight"; "add" or "mul" in a gated unit.
-        aggregation: the operation.
-        weight: effective weights, `out x in`.
-        bias: bias added before the activation, if any.
-        activation: function of the result.
-    """
-
-    name: str
-    aggregation: Aggregation
-    weight: Array
-    bias: Array | None = None
-    activation: Activation = "none"
-
-    @property
-    def grid(self) -> int:
-        """Steps per integer on which weights are rounded: exponents may be halves, since √z is |z|^½."""
-        return 2 if self.aggregation == "exp-log" else 1
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Layer with its weights.
-
-    Args:
-        name: its position and unit, such as "layer 1, NAU".
-        branches: one, or a sum and a product in a gated unit.
-        gate: weights of the gate in a gated unit.
-        initial: value of every element of the initial state in a recurrent layer.
-    """
-
-    name: str
-    branches: tuple[Branch, ...]
-    gate: Array | None = None
-    initial: float | None = None
-
-    @property
-    def out_features(self) -> int:
-        """Number of outputs."""
-        return int(self.branches[0].weight.shape[-2])
-
-    @property
-    def in_features(self) -> int:
-        """Number of inputs, without the state of a recurrent layer."""
-        width = int(self.branches[0].weight.shape[-1])
-        return width if self.initial is None else width - self.out_features
-
-
-@dataclass(frozen=True)
-class Rounding:
-    """Number that was replaced by an exact one.
-
-    Args:
-        where: position of the number, such as "layer 1, NAU, weight[0, 3]", counted from 0 as in the array.
-        value: its value.
-        exact: the exact number.
-    """
-
-    where: str
-    value: float
-    exact: Fraction
-
-    @property
-    def distance(self) -> float:
-        """Distance by which it was moved."""
-        return abs(self.value - float(self.exact))
+OpenGates = NDArray[np.bool_] | None
+"""Mask of the outputs of a stage that are sums and not products; None if it has no choice."""
 
 
 def of_module(model: nn.Module) -> tuple[Stage, ...]:
@@ -100,7 +31,10 @@ def of_module(model: nn.Module) -> tuple[Stage, ...]:
         TypeError: a layer has none of the known forms.
         ValueError: a layer does not fit the one before it, or a weight is not finite.
     """
-    stages = [_stage(module, number) for number, module in enumerate(_modules(model), 1)]
+    stages = [
+        _stage(module, f"layer {number}, {type(getattr(module, 'unit', module)).__name__}")
+        for number, module in enumerate(_modules(model), 1)
+    ]
     if not stages:
         raise ValueError(f"model must have at least one layer, got {type(model).__name__} without any")
     return check(stages)
@@ -114,12 +48,42 @@ def _modules(model: nn.Module) -> Iterator[nn.Module]:
         yield model
 
 
-def _stage(module: nn.Module, number: int) -> Stage:
+def _stage(module: nn.Module, name: str) -> Stage:
     if isinstance(module, Recurrent):
-        return replace(_stage(module.unit, number), initial=module.initial)
-    twin = copy.deepcopy(module).cpu().double()
-    name = f"layer {number}, {type(module).__name__}"
-    return _assemble(name, _known(name, form(twin)), _arrays(twin))
+        return replace(_stage(module.unit, name), initial=module.initial)
+    twin = copy.deepcopy(module).cpu().double().eval()
+    found = form(twin)
+    if found is None and reads_itself(twin):
+        return _read(twin, name)
+    return _assemble(name, _known(name, found), _arrays(twin))
+
+
+def reads_itself(layer: nn.Module) -> bool:
+    """Return whether a layer reads itself as sums or products of powers, as units since 2020 do."""
+    return isinstance(layer, UnitLayer) and type(layer).reading is not UnitLayer.reading
+
+
+@torch.no_grad()
+def _read(layer: nn.Module, name: str) -> Stage:
+    """Return the stage of a layer that reads itself, with its difference from the layer."""
+    x = generic(layer.in_features, torch.Generator().manual_seed(0))  # type: ignore[arg-type]
+    stage, is_open = _reading(layer, name, x.numpy())
+    if is_open is not None:
+        raise _unknown(name)
+    z, own = forward([stage], x.numpy())[0], layer(x).numpy()
+    return replace(stage, off=float(np.max(np.abs(z - own) / (1 + np.abs(z)))))
+
+
+@torch.no_grad()
+def _reading(layer: nn.Module, name: str, x: Array) -> tuple[Stage, OpenGates]:
+    """Return the stage that a layer reads itself as on inputs, and which outputs are sums if not all are the same."""
+    reading = layer.reading(torch.from_numpy(x))  # type: ignore[operator]
+    weight, product = reading.weight.numpy(), reading.product.numpy()
+    add = Branch("add", "sum", weight)
+    mul = Branch("mul", "power" if reading.signed else "exp-log", weight, grid=reading.grid)
+    if product.any() and not product.all():
+        return Stage(name, (add, mul)), ~product
+    return Stage(name, (replace(mul if product.any() else add, name="weight"),)), None
 
 
 def _arrays(layer: nn.Module) -> dict[str, Array]:
@@ -141,15 +105,63 @@ def of_weights(layers: Sequence[Layer], sizes: Sequence[int], weights: ArrayLike
     if flat.shape[-1] != count:
         units = ">".join(layer.name for layer in layers)
         raise ValueError(f"weights must be {count} numbers for {units} of sizes {sizes}, got shape {flat.shape}")
-    names = [f"layer {number}, {layer.name}" for number, layer in enumerate(layers, 1)]
-    forms = list(map(_known, names, _forms(layers, sizes)))
+    names, forms = _names(layers), _forms(layers, sizes)
+    if None in forms and flat.ndim == 1:
+        return check(list(map(_stage, filled(layers, sizes, flat), names)))
+    known = [_known(*one) for one in zip(names, forms, strict=True)]
     arrays = _cut(flat, shapes) if are_effective(layers) else _computed(layers, sizes, flat)
-    return check([_assemble(*one) for one in zip(names, forms, arrays, strict=True)])
+    return check([_assemble(*one) for one in zip(names, known, arrays, strict=True)])
+
+
+def read_run(
+    layers: Sequence[Layer], sizes: Sequence[int], parameters: Array, rows: Array
+) -> tuple[list[Stage], list[OpenGates]] | None:
+    """Return the stages of a run with units that read themselves, and which of their outputs are sums.
+
+    Args:
+        layers: layers of the network.
+        sizes: width of the input, between the layers, and of the output.
+        parameters: flat parameters of the run.
+        rows: inputs that it is meant for, on which gates are examined.
+
+    Returns:
+        None if an output has no formula.
+    """
+    stages: list[Stage] = []
+    gates: list[OpenGates] = []
+    for name, found, layer in zip(
+        _names(layers), _forms(layers, sizes), filled(layers, sizes, parameters), strict=True
+    ):
+        if found is None:
+            stage, is_open = _reading(layer.eval(), name, rows)
+            with torch.no_grad():
+                rows = layer(torch.from_numpy(rows)).numpy()
+        else:
+            stage = _assemble(name, found, _arrays(layer))
+            rows, [gate] = forward([stage], rows)
+            is_open, decided = (None, True) if gate is None else choices(gate)
+            if not np.all(decided):
+                return None
+        if not all(np.isfinite(branch.weight).all() for branch in stage.branches):
+            return None
+        stages.append(stage)
+        gates.append(is_open)
+    return stages, gates
+
+
+def has_forms(layers: Sequence[Layer], sizes: Sequence[int]) -> bool:
+    """Return whether all layers have forms that are known."""
+    return None not in _forms(layers, sizes)
 
 
 def readable(layers: Sequence[Layer], sizes: Sequence[int]) -> bool:
-    """Return whether all layers have forms that are known."""
-    return None not in _forms(layers, sizes)
+    """Return whether all layers have forms that are known, or read themselves."""
+    pairs = zip(layers, pairwise(sizes), _forms(layers, sizes), strict=True)
+    return all(found is not None or reads_itself(layer.blank(*size)) for layer, size, found in pairs)
+
+
+def _names(layers: Sequence[Layer]) -> list[str]:
+    return [f"layer {number}, {layer.name}" for number, layer in enumerate(layers, 1)]
 
 
 def _forms(layers: Sequence[Layer], sizes: Sequence[int]) -> list[LayerForm | None]:
@@ -176,74 +188,24 @@ def _computed(layers: Sequence[Layer], sizes: Sequence[int], flat: Array) -> Ite
         yield {name: np.reshape([one[name] for one in each], (*leading, *own.shape)) for name, own in each[0].items()}
 
 
+def _unknown(name: str) -> TypeError:
+    return TypeError(
+        f"{name}, has no known formula: it must be a sum, product or exp-log of its inputs with the matrix of its "
+        "weights(), or a gated choice of two, or read itself as sums or products of powers"
+    )
+
+
 def _known(name: str, found: LayerForm | None) -> LayerForm:
     if found is None:
-        raise TypeError(
-            f"{name}, has no known formula: it must be a sum, product or exp-log of its inputs with the matrix of its "
-            "weights(), or a gated choice of two"
-        )
+        raise _unknown(name)
     return found
 
 
 def _assemble(name: str, found: LayerForm, arrays: Mapping[str, Array]) -> Stage:
+    grids = [2 if aggregation == "exp-log" else 1 for aggregation in found.aggregations]
     first, *rest = found.aggregations
     if not rest:
         [weight] = (array for key, array in arrays.items() if key != "bias")
-        return Stage(name, (Branch("weight", first, weight, arrays.get("bias"), found.activation),))
-    add = Branch("add", first, arrays["add"])
-    return Stage(name, (add, Branch("mul", rest[0], arrays.get("mul", arrays["add"]))), arrays["gate"])
-
-
-def check(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Return the stages, or raise if one does not fit the one before it or a number is not finite."""
-    for before, after in pairwise(stages):
-        if before.out_features != after.in_features:
-            raise ValueError(
-                f"{after.name}, must take the {before.out_features} values that {before.name}, gives; "
-                f"got {after.in_features}"
-            )
-    for stage in stages:
-        for name, array in _named(stage):
-            if not np.isfinite(array).all():
-                place = [int(index) for index in np.argwhere(~np.isfinite(array))[0]]
-                raise ValueError(f"weights must be finite, got {array[*place]} in {stage.name}, {name}{place}")
-    return tuple(stages)
-
-
-def _named(stage: Stage) -> Iterator[tuple[str, Array]]:
-    for branch in stage.branches:
-        yield branch.name, branch.weight
-        if branch.bias is not None:
-            yield "bias", branch.bias
-    if stage.gate is not None:
-        yield "gate", stage.gate
-
-
-def snapped(stages: Sequence[Stage], snap: float) -> tuple[tuple[Stage, ...], tuple[Rounding, ...]]:
-    """Return the network with exact fractions in place of weights within `snap` of one, and the list of roundings.
-
-    Weights and biases are rounded to integers, exponents of exp-log layers to multiples of ½. Weights of gates are
-    kept.
-    """
-    if not 0 <= snap <= 0.5:
-        raise ValueError(f"snap must be from 0 to 0.5, got {snap}")
-    made: list[Rounding] = []
-
-    def exact(array: Array, grid: int, where: str) -> Array:
-        result = array.astype(object)
-        for place in np.ndindex(array.shape):
-            value = float(array[place])
-            nearest = Fraction(round(value * grid), grid)
-            if abs(value - float(nearest)) <= snap:
-                result[place] = nearest
-                if value != nearest:
-                    made.append(Rounding(f"{where}{[*place]}", value, nearest))
-        return result
-
-    def branch(old: Branch, stage: Stage) -> Branch:
-        weight = exact(old.weight, old.grid, f"{stage.name}, {old.name}")
-        bias = None if old.bias is None else exact(old.bias, 1, f"{stage.name}, bias")
-        return replace(old, weight=weight, bias=bias)
-
-    found = tuple(replace(stage, branches=tuple(branch(b, stage) for b in stage.branches)) for stage in stages)
-    return found, tuple(made)
+        return Stage(name, (Branch("weight", first, weight, arrays.get("bias"), found.activation, grids[0]),))
+    add = Branch("add", first, arrays["add"], grid=grids[0])
+    return Stage(name, (add, Branch("mul", rest[0], arrays.get("mul", arrays["add"]), grid=grids[1])), arrays["gate"])

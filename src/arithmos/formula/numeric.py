@@ -5,7 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..nn._aggregate import EPSILON
-from .network import Array, Branch, Stage
+from .stages import Array, Branch, Stage
+
+TINY = np.finfo(np.float64).tiny
+"""Magnitude in place of 0, whose logarithm is finite: a weight of 0 leaves an input out, whatever it is."""
 
 
 def forward(
@@ -37,10 +40,10 @@ def forward(
 def _apply(stage: Stage, x: Array, is_open: Array | None) -> tuple[Array, Array | None]:
     with np.errstate(all="ignore"):
         values = [_aggregate(branch, x) for branch in stage.branches]
-        if stage.gate is None:
-            return values[0], None
         if is_open is not None:
             return np.where(is_open[..., None, :], *values), is_open
+        if stage.gate is None:
+            return values[0], None
         gate = 1 / (1 + np.exp(-(x @ np.swapaxes(stage.gate, -1, -2))))
         return gate * values[0] + (1 - gate) * values[1], gate
 
@@ -55,6 +58,8 @@ def _aggregate(branch: Branch, x: Array) -> Array:
             z = (x[..., None] * weight[..., None, :, :] + 1 - weight[..., None, :, :]).prod(axis=-2)
         case "exp-log":
             z = np.exp(np.log(np.abs(x) + EPSILON) @ weight)
+        case "power":
+            z = np.exp(np.log(np.maximum(np.abs(x), TINY)) @ weight) * np.cos(np.pi * ((x < 0) @ weight))
     if branch.bias is not None:
         z = z + branch.bias[..., None, :]
     match branch.activation:

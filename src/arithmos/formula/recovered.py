@@ -15,14 +15,14 @@ from .. import philox
 from ..spec import Layer
 from ..tasks import Task, UniformDraws, is_task
 from .exact import Exact, choices, points, root, same, values
-from .network import Array, Branch, Stage, of_module, of_weights, snapped
+from .network import OpenGates, has_forms, of_module, of_weights, read_run
 from .numeric import forward
-from .powers import layer_of, recovered_layers
+from .stages import Array, Branch, Stage, snapped
 
 if TYPE_CHECKING:
     import sympy
 
-Gates = Sequence[NDArray[np.bool_] | None]
+Gates = Sequence[OpenGates]
 
 ROWS = 128
 """Rows per range of a task on which gates are examined."""
@@ -47,15 +47,17 @@ def recovered_runs(
         sizes: width of the input, between the layers, and of the output.
         task: their task.
         seeds: their seeds, which determine the subsets.
-        weights: `[runs, weights]`, their effective weights; of a unit since 2020, the parameters.
+        weights: `[runs, weights]`, their effective weights; with a unit since 2020, the parameters.
     """
     flat = np.asarray(weights, np.float64)
     found = np.zeros(len(flat), bool)
     finite = np.flatnonzero(np.isfinite(flat).all(axis=1))
     rows, at = sample_rows(_uniform(task, 0)), points(*_bounds(_uniform(task, 0)))
     targets = [_task_targets(_uniform(task, seed), at) for seed in np.asarray(seeds)[finite].tolist()]
-    if (layer := layer_of(layers, sizes)) is not None:
-        found[finite] = recovered_layers(layer, flat[finite], rows, at, targets)
+    if not has_forms(layers, sizes):
+        for run, values_of_run in zip(finite.tolist(), targets, strict=True):
+            reading = read_run(layers, sizes, flat[run], rows)
+            found[run] = reading is not None and _is_formula(*reading, at, values_of_run)
         return found
     stages = of_weights(layers, sizes, flat[finite])
     open_gates, decided = _gates(stages, rows)
@@ -111,6 +113,12 @@ def recovered(
     at = points(*bounds)
     open_gates, decided = _gates(stages, rows)
     return bool(decided) and _agrees(snapped(stages, 0.5)[0], open_gates, at, _targets(target, seed, at, stages))
+
+
+def _is_formula(stages: Sequence[Stage], gates: Gates, at: NDArray[np.int64], targets: list[Exact]) -> bool:
+    """Return whether one network, which is rounded here, has the targets of a run at integers."""
+    rounded = _rounded(stages)
+    return bool(_close(rounded, gates, at, [targets])[0]) and _agrees(rounded, gates, at, [[t] for t in targets])
 
 
 def _agrees(stages: Sequence[Stage], gates: Gates, at: NDArray[np.int64], targets: Sequence[list[Exact]]) -> bool:

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from ..engines.stored import described
 from ..spec import Spec
 from .network import readable
-from .powers import layer_of
 from .recovered import recovered_runs
 
 
@@ -27,7 +26,7 @@ def judge(spec: Spec | str, seeds: Sequence[int], weights: Sequence[NDArray[np.f
         return verdicts
     if known.task is None or known.draws is None:
         return verdicts
-    if layer_of(known.layers, known.sizes) is None and not readable(known.layers, known.sizes):
+    if not readable(known.layers, known.sizes):
         return verdicts
     length = known.length
     judged = [run for run, row in enumerate(weights) if row is not None and len(row) == length]

@@ -6,7 +6,7 @@ from fractions import Fraction
 import sympy
 
 from ..nn._aggregate import EPSILON
-from .network import Branch, Rounding, Stage
+from .stages import Branch, Rounding, Stage
 
 Values = list[sympy.Expr]
 
@@ -69,6 +69,18 @@ def _row(branch: Branch, row: Sequence[Fraction | float], x: Values) -> sympy.Ex
             return sympy.Mul(*(w * value + 1 - w for w, value in chosen))
         case "exp-log":
             return sympy.Mul(*((_magnitude(v) + _EPSILON) ** _number(w) for w, v in zip(row, x, strict=True) if w))
+        case "power":
+            return _power([(_number(w), value) for w, value in zip(row, x, strict=True) if w])
+
+
+def _power(factors: Sequence[tuple[sympy.Expr, sympy.Expr]]) -> sympy.Expr:
+    """Return the real part of a product of powers, given by exponents and bases."""
+    whole = [value**w for w, value in factors if w.is_Integer]
+    other = [(w, value) for w, value in factors if not w.is_Integer]
+    if not other:
+        return sympy.Mul(*whole)
+    turns = sympy.Add(*(w * (1 - _sign(value)) / 2 for w, value in other))
+    return sympy.Mul(*whole, *(_magnitude(value) ** w for w, value in other), sympy.cos(sympy.pi * turns))
 
 
 def _sum(row: Sequence[Fraction | float], x: Values) -> sympy.Expr:
@@ -88,6 +100,10 @@ def _magnitude(value: sympy.Expr) -> sympy.Expr:
     if value.is_Number:
         return abs(value)
     return sympy.Abs(-value if value.could_extract_minus_sign() else value, evaluate=False)
+
+
+def _sign(value: sympy.Expr) -> sympy.Expr:
+    return sympy.sign(value, evaluate=value.is_Number)
 
 
 def _largest(value: sympy.Expr) -> sympy.Expr:

@@ -136,7 +136,6 @@ CONTENTS = [
                 if operation != "root" or range_[0][0][0] >= 0
             ],
             "interpolation",
-            SEEDS if operation == "div" else FEWER,
         )
         for operation, model in ON_RANGES
     ),
@@ -145,7 +144,6 @@ CONTENTS = [
         "Multiplication of inputs from ten ranges in float32, by the second-order recipe",
         [_lm(_on(range_), optimizer=LM(single=True)) for range_ in (*RANGES, *NEGATIVE)],
         "interpolation",
-        FEWER,
     ),
     _sweep(
         "lm-hidden",
@@ -164,7 +162,7 @@ CONTENTS = [
         item="Second-order recipe",
         title="Multiplication of sums over 1,000 inputs, by the second-order recipe",
         specs=(_lm(_product(input_size=1000), batch_size=2000),),
-        seeds=30,
+        seeds=SEEDS,
     ),
     _sweep(
         "lm-overlap",

@@ -8,12 +8,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arithmos.formula.powers import value_of
+from arithmos.formula import expression, recovered
+from arithmos.formula.exact import values
+from arithmos.formula.network import read_run
+from arithmos.formula.stages import snapped
 from arithmos.formula.stored import judge
-from arithmos.nn import GNALU, NEWER, NMRU, NPU, MulMCFC
+from arithmos.nn import GNALU, NAU, NEWER, NMRU, NPU, MulMCFC, RealNPU
 from arithmos.nn.g_nalu import SLOPE
 from arithmos.papers import single_module
 from arithmos.spec import Layer, Model, Spec
+from arithmos.tasks import Arithmetic
 
 BIG = 40.0
 """Parameter at which tanh and sigmoid are 1 in float64."""
@@ -57,6 +61,16 @@ def layer(name, parameters):
     return built.eval()
 
 
+def value_of(name, built, rows, point):
+    """Exact last output at integers of the formula that a layer is on some rows, with its weights rounded."""
+    parameters = torch.cat([p.detach().flatten() for p in built.parameters()]).double().numpy()
+    sizes = (built.in_features, built.out_features)
+    found = read_run([Layer(name)], sizes, parameters, np.atleast_2d(np.asarray(rows, np.float64)))
+    if found is None:
+        return None
+    return values(snapped(found[0], 0.5)[0], found[1], np.array([point]))[0, -1]
+
+
 def test_every_unit_is_here():
     assert set(EXPONENTS) == set(NEWER)
 
@@ -78,14 +92,14 @@ def test_a_layer_with_exact_weights_computes_what_it_reads_itself_as(given_layer
     built = layer(name, exact(name, weights, product))
     x = torch.tensor(point, dtype=torch.float64)
     with torch.no_grad():
-        reading = built.reading(x)
-        assert float(value_of(reading, point)) == pytest.approx(built(x).item(), rel=1e-5, abs=1e-6)
+        value = float(value_of(name, built, [point], point))
+        assert value == pytest.approx(built(x).item(), rel=1e-5, abs=1e-6)
     expected = (
         sum(w * v for w, v in zip(weights, point, strict=True))
         if name == "MCFC" or (name in GATED and not product)
         else math.prod(v**w for w, v in zip(weights, point, strict=True))
     )
-    assert float(value_of(reading, point)) == pytest.approx(expected)
+    assert value == pytest.approx(expected)
 
 
 def spec(name, operation, inputs=2, at=6):
@@ -141,17 +155,86 @@ def test_what_has_no_formula():
     scaled.shift.data += 1.0
     closed = NMRU(2, 1, gated=True)
     closed.weight.data, closed.gate.data = torch.tensor([[1.0, 0.0, 0.0, 1.0]]), torch.tensor([1.0, 0.0, 1.0, 0.0])
+    for name, built in (("GNALU", undecided), ("NPU", wavy), ("MulMCFC", scaled), ("NMRUGated", closed)):
+        assert value_of(name, built, x, [2, 3]) is None
+    wavy.imaginary.data.zero_()
+    assert value_of("NPU", wavy, x, [2, 3]) is not None
+    closed.gate.data = torch.tensor([1.0, 0.0, 0.0, 1.0])  # factors of what is not used
+    assert value_of("NMRUGated", closed, x, [2, 3]) == pytest.approx(2 / 3)
+
+
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0]), min_size=1, max_size=3), st.data())
+def test_roots_of_negative_numbers_have_the_real_part_of_the_layer(weights, data):
+    whole = st.integers(-9, 9).filter(bool)
+    point = data.draw(st.lists(whole, min_size=len(weights), max_size=len(weights)))
+    built = layer("RealNPU", exact("RealNPU", weights))
+    x = torch.tensor(point, dtype=torch.float64)
     with torch.no_grad():
-        for built in (undecided, wavy, scaled, closed):
-            assert value_of(built.reading(x), [2, 3]) is None
-        assert value_of(wavy.reading(x), [2, 3], output=1) is not None
-        closed.gate.data = torch.tensor([1.0, 0.0, 0.0, 1.0])  # factors of what is not used
-        assert value_of(closed.reading(x), [2, 3]) == pytest.approx(2 / 3)
+        own = built(x).item()
+    assert float(value_of("RealNPU", built, [point], point)) == pytest.approx(own, rel=1e-5, abs=1e-6)
+    assert expression(built).numpy()([point]).item() == pytest.approx(own, rel=1e-5, abs=1e-6)
 
 
 def test_roots():
     built = layer("RealNPU", exact("RealNPU", [0.5, 0.5]))
-    with torch.no_grad():
-        reading = built.reading(torch.ones(1, 2))
-    assert value_of(reading, [4, 9]) == 6
-    assert value_of(reading, [4, -9]) == 0
+    assert value_of("RealNPU", built, [[1, 1]], [4, 9]) == 6
+    assert value_of("RealNPU", built, [[1, 1]], [4, -9]) == 0
+    assert value_of("RealNPU", built, [[1, 1]], [-4, -9]) == -6
+
+
+def behind_sums(operation, name="RealNPU"):
+    task = Arithmetic(operation=operation, input_size=8, subset_ratio=0.25, overlap_ratio=0.5)
+    model = Model(name, (Layer("NAU"), Layer(name)))
+    return Spec(task=task, model=model, iterations=1000)
+
+
+def network(spec, exponents, off=0.0, seed=0):
+    """Parameters of a network whose first layer adds the operands of a run, whose second has these exponents."""
+    sums = np.zeros((2, 8))
+    for row, (start, stop) in zip(sums, spec.task.subsets(seed), strict=False):
+        row[start:stop] = 1.0
+    w, ones = np.array(exponents), np.ones(2)
+    second = {"RealNPU": [w, ones], "NPU": [w, 0 * w, ones], "NRU": [w], "NMRU": [np.maximum(w, 0), np.maximum(-w, 0)]}
+    return np.concatenate([(1 - off) * sums.ravel(), *((1 - off) * part for part in second[spec.model.name])])
+
+
+@pytest.mark.parametrize("name", ["RealNPU", "NPU", "NRU", "NMRU"])
+def test_a_power_unit_behind_sums_is_judged(name):
+    spec = behind_sums("div", name)
+    rows = [network(spec, w, off) for w in ([1.0, -1.0], [1.0, 1.0]) for off in (0.0, 0.1)]
+    assert judge(spec, [0] * 4, rows) == [True, True, False, False]
+    assert judge(behind_sums("mul", name), [0] * 4, rows) == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("operation", "exponents"), [("root", [0.5, 0.0]), ("squared", [2.0, 0.0]), ("squared", [1.0, 0.0])]
+)
+def test_roots_and_squares_behind_sums(operation, exponents):
+    spec = behind_sums(operation)
+    assert judge(spec, [0], [network(spec, exponents)]) == [exponents != [1.0, 0.0]]
+
+
+def modules(spec, parameters):
+    built = torch.nn.Sequential(NAU(8, 2), RealNPU(2, 1)).double()
+    torch.nn.utils.vector_to_parameters(torch.from_numpy(parameters), built.parameters())
+    return built
+
+
+def test_a_quotient_of_sums_is_written():
+    spec = behind_sums("div")
+    built = modules(spec, network(spec, [1.0, -1.0]))
+    found = expression(built)
+    assert recovered(built, spec.task)
+    x = torch.rand(5, 8, dtype=torch.float64) + 1
+    np.testing.assert_allclose(found.numpy()(x.numpy()), built(x).detach().numpy(), rtol=1e-6)
+    torch.testing.assert_close(found.torch()(x), built(x), rtol=1e-6, atol=0)
+    assert "/(" in str(found)
+    assert "Abs" not in str(found)
+
+
+def test_a_gate_that_is_half_open_has_no_formula():
+    spec = behind_sums("div")
+    built = modules(spec, network(spec, [1.0, -1.0]))
+    built[1].gate.data = torch.tensor([1.0, 0.5])
+    with pytest.raises(TypeError, match="layer 2, RealNPU, has no known formula: it differs by"):
+        expression(built)
