@@ -62,7 +62,7 @@ def stack(spec: Spec, iterations: int, turns: int) -> tuple[float, float]:
     took = []
     for _ in range(turns):
         begun = time.perf_counter()
-        busy = seconds(advance, time.process_time)
+        busy = seconds(advance)
         took.append((time.perf_counter() - begun, busy))
     elapsed, busy = (statistics.median(column) / iterations / SEEDS for column in zip(*took, strict=True))
     return 1e6 * elapsed, 1e6 * busy
@@ -72,11 +72,11 @@ def row(name: str, unit: str, turns: int, thousands: int) -> list[str]:
     spec = spec_of(unit)
     engine = Engines(say=print).choose(spec)
     if engine.name == "cpu":
-        theirs, ours, _ = compare(spec, turns, thousands, time.process_time)
+        theirs, ours, _ = compare(spec, turns, thousands)
     else:
         lean = Lean(spec)
         lean.train(50)
-        took = [seconds(lambda: lean.train(200), time.process_time) / 200 for _ in range(turns)]
+        took = [seconds(lambda: lean.train(200)) / 200 for _ in range(turns)]
         theirs = 1e6 * statistics.median(took)
         ours = stack(spec, 20, turns)[1]
     return [name, engine.name, f"{theirs:.0f}", f"{ours:.1f}", f"{theirs / ours:.0f}"]
@@ -111,8 +111,9 @@ def main() -> None:
         f"same process. The torch engine's iterations are compiled, in a stack of {SEEDS} runs, without evaluation.",
         machine.table(["unit", "engine", "torch", "engine's µs", "times faster"], rows),
         "`tests/agreement/test_steps.py::test_one_step_of_strangers_units` compares one step of each with torch in "
-        "float64 on the cpu engine, `tests/engines/cuda/test_agreement.py::test_one_step_of_newer_units` the kernels "
-        "of the cuda engine for the published ones among them, on a processor. No GPU was measured.",
+        "float64 on the cpu engine; `test_one_step_of_newer_units` and `test_one_step_of_strangers_units` in "
+        "`tests/engines/cuda/test_agreement.py` compare the kernels of the cuda engine, on a processor. No GPU was "
+        "measured.",
         f"The MLP on the torch engine, {SEEDS} runs side by side, microseconds per iteration of one run:",
         machine.table(STACKS, stacks),
         "Other processes used the machine, so elapsed time, and with two threads processor time too, in which threads "
