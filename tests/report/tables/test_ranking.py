@@ -125,6 +125,17 @@ def test_the_documentation_has_the_table_and_the_counts():
     for unit, solved in {"RealNPU": (75, 64, 99), "NPU": (76, 65, 100), "RealNPUModified": (80, 0, 100)}.items():
         assert tuple(counts.loc[("root", unit), ["epsilon", "last", "exact"]]) == solved
     assert [counts.loc[("squared", unit), "epsilon"] for unit in ("NPU", "RealNPU")] == [94, 94]
+    summary = {
+        "| a + b, a − b | NAU |": [("add", "NAU"), ("sub", "NAU")],
+        "| a × b | sNMU |": [("mul", "SNMU")],
+        "| a / b | NMRU |": [("div", "NMRU")],
+        "| 1/a | NMRU |": [("reciprocal", "NMRU")],
+        "| √a | NPU |": [("root", "NPU")],
+        "| a² | RealNPU |": [("squared", "RealNPU")],
+    }
+    for start, cells in summary.items():
+        runs, solved, last = counts.loc[cells, ["runs", "epsilon", "last"]].sum()
+        assert f"{start} {solved} of {runs} | {last} |" in page
     trained = frame[frame["model"].str.endswith("-LM")]
     assert (trained[["epsilon", "last"]].to_numpy() == 25).all()
     assert set(trained["inputs"]) == {2, 10, 100}
