@@ -14,7 +14,7 @@ from arithmos.papers.verdicts import verdicts
 ROOT = Path(__file__).parents[2]
 FIELD = ("schloer2020", "heim2020", "mistry2022", "mistry2022division", "mistry2022snmu", "ranking")
 NOT_RUN = (
-    *("mistry2022snmu/two-layers", "mistry2022snmu/noise", "schloer2020/function", "mistry2022division/ten-inputs"),
+    *("mistry2022snmu/two-layers", "mistry2022snmu/noise", "mistry2022division/ten-inputs"),
     *("mistry2022division/mixed-signs-ten", "mistry2022division/nmru-rates", "mistry2022division/nru"),
     "mistry2022division/realnpu-l1",
 )
@@ -98,8 +98,21 @@ def test_division_of_other_inputs(results):
 def test_differences_from_the_inalu_paper_are_explained(results):
     found = verdicts(results, PAPERS["schloer2020"].experiments)
     differing = found[found["verdict"] == "differs"]
-    assert len(differing) == 7
+    assert len(differing) == 8
     assert (differing["finding"] != "").all()
+
+
+def test_two_layers_of_the_inalu_multiply_as_well_as_float32_can(results):
+    solved = {"addition": 10, "subtraction": 10, "multiplication": 0, "division": 0}
+    for word, k in solved.items():
+        for model in ("INALU", "INALUShared"):
+            cells = by_range(results, f"schloer2020/function-{word}", model)
+            assert [cell.k for cell in cells.values()] == [k, k]
+    for spec, at in EXPERIMENTS["schloer2020/function-multiplication"].places():
+        if spec.model.name != "NALU":
+            errors_at_best = results.load(specs=[spec], columns=["best_test"])["best_test"]
+            floor = {"U[-3,3]": 6.892e-5, "N(0,1)[-3,3]": 4.098e-5}[at]
+            assert errors_at_best.to_numpy() == pytest.approx(floor, rel=1e-3)
 
 
 def test_power_units_on_the_simple_task(results):

@@ -11,7 +11,7 @@ from tests.factories import make_run
 from arithmos import bench
 from arithmos.cli import main
 from arithmos.papers import PAPERS
-from arithmos.papers.ranking import CONTENDERS, entry
+from arithmos.papers.ranking import CONTENDERS, SECOND_ORDER, entry
 from arithmos.report.tables.grid import FORMATS
 from arithmos.report.tables.ranking import COLUMNS, RULES, joined, ranking, ranking_grid, render_ranking, shipped
 from arithmos.spec import LM
@@ -104,8 +104,9 @@ def test_the_documentation_has_the_table_and_the_counts():
     assert counts.loc[("mul", "NMU")].tolist() == [225, 212, 212, 212, 212]
     assert counts.loc[("div", "NACMul"), ["epsilon", "absolute"]].tolist() == [12, 162]
     assert counts.loc[("div", "NALU"), ["epsilon", "absolute"]].tolist() == [0, 71]
-    assert set(counts["runs"]) == {225}
-    assert len(counts) == sum(map(len, CONTENDERS.values()))
+    assert set(counts["runs"]) == {225, 100}
+    assert set(counts.loc["root", "runs"]) == {100}
+    assert len(counts) == sum(map(len, (*CONTENDERS.values(), *SECOND_ORDER.values())))
     quoted = {
         "NMRU": (225, 224),
         "NRU": (225, 194),
@@ -119,7 +120,25 @@ def test_the_documentation_has_the_table_and_the_counts():
     assert [counts.loc[("mul", unit), "epsilon"] for unit in ("SNMU", "NMRU", "NRU")] == [225] * 3
     assert counts.loc[("div", "NACMul"), ["epsilon", "exact"]].tolist() == [12, 164]
     assert counts.loc[("div", "RealNPU"), ["epsilon", "exact"]].tolist() == [88, 172]
-    assert (two["exact"] >= two["epsilon"]).all()
+    assert (two["exact"] >= two["epsilon"]).all()  # where there is a verdict
+    assert counts.loc[("reciprocal", "NMRU"), "epsilon"] == 203
+    for unit, solved in {"RealNPU": (75, 64, 99), "NPU": (76, 65, 100), "RealNPUModified": (80, 0, 100)}.items():
+        assert tuple(counts.loc[("root", unit), ["epsilon", "last", "exact"]]) == solved
+    assert [counts.loc[("squared", unit), "epsilon"] for unit in ("NPU", "RealNPU")] == [94, 94]
+    summary = {
+        "| a + b, a − b | NAU |": [("add", "NAU"), ("sub", "NAU")],
+        "| a × b | sNMU |": [("mul", "SNMU")],
+        "| a / b | NMRU |": [("div", "NMRU")],
+        "| 1/a | NMRU |": [("reciprocal", "NMRU")],
+        "| √a | NPU |": [("root", "NPU")],
+        "| a² | RealNPU |": [("squared", "RealNPU")],
+    }
+    for start, cells in summary.items():
+        runs, solved, last = counts.loc[cells, ["runs", "epsilon", "last"]].sum()
+        assert f"{start} {solved} of {runs} | {last} |" in page
+    trained = frame[frame["model"].str.endswith("-LM")]
+    assert (trained[["epsilon", "last"]].to_numpy() == 25).all()
+    assert set(trained["inputs"]) == {2, 10, 100}
     in_range = two.set_index(["operation", "model", "at"])
     assert in_range.loc[("div", "NRU", "U[-2,2]"), "last"] == 2
     assert in_range.loc[("div", "RealNPUModified", "U[-2,2]"), "epsilon"] == 14
@@ -127,6 +146,10 @@ def test_the_documentation_has_the_table_and_the_counts():
     below = negative.groupby(["operation", "model"])[["runs", "epsilon"]].sum()
     assert [below.loc[("div", unit), "epsilon"] for unit in ("RealNPU", "NPU", "INALU")] == [34, 0, 0]
     assert set(below["runs"]) == {100}
+    assert below.loc[("reciprocal", "NMRU"), "epsilon"] == 78
+    positive = two[~two["at"].str.startswith("U[-") & (two["operation"] == "reciprocal")].groupby("model")
+    for unit, solved in {"NMRU": (100, 100), "NRU": (100, 0), "RealNPUModified": (100, 100)}.items():
+        assert tuple(positive[["epsilon", "last"]].sum().loc[unit]) == solved
     assert not below.loc[[("mul", unit) for unit in ("RealNPU", "NPU", "MulMCFC")], "epsilon"].any()
     ten = frame[frame["inputs"] == 10].groupby(["operation", "model"])[["runs", "epsilon", "last"]].sum()
     assert ten.loc[("add", "NAU")].tolist() == [225, 221, 53]
