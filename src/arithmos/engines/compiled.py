@@ -39,6 +39,7 @@ def worth_compiling(spec: Spec, device: torch.device, *, stacked: bool) -> bool:
         and device.type == "cpu"
         and isinstance(optimizer, Adam)
         and not optimizer.reinitialize
+        and not optimizer.precondition_after
         and not spec.model.penalties
         and spec.observations.draws(0) is not None
     )

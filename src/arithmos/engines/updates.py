@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .. import philox
+from ..optim.preconditioner import input_weights, precondition, preconditioner
 from ..spec import Adam, Penalty, Spec
 from ..spec.optimizers import PULLED
 from .contract import Floats, State
@@ -55,6 +56,23 @@ def loss_scale(spec: Spec, seeds: Sequence[int]) -> NDArray[np.float64] | None:
     targets = (spec.observations.validation(seed)[1].astype(np.float64) for seed in seeds)
     variances = np.array([t.var(axis=0).mean() for t in targets])
     return 1 / np.where(variances > 0, variances, 1.0)
+
+
+def input_preconditioner(spec: Spec, seeds: Sequence[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+    """Return scale and direction of the preconditioner of the inputs, `[runs, inputs]`; None if not asked for.
+
+    The inputs are those of the validation set.
+    """
+    if not spec.first_order.precondition_after:
+        return None
+    found = [preconditioner(torch.tensor(spec.observations.validation(seed)[0])) for seed in seeds]
+    scale, direction = (np.stack([one[part].float().numpy() for one in found]) for part in range(2))
+    return scale, direction
+
+
+def preconditioned_names(spec: Spec) -> list[str]:
+    """Return the names of the first layer's parameters whose gradients are preconditioned."""
+    return input_weights(spec.model.layers[0].blank(*spec.sizes[:2]), spec.sizes[0])
 
 
 def penalty_of(penalty: Penalty, parameters: Sequence[Tensor], runs: int) -> Tensor:
@@ -160,6 +178,10 @@ class FirstOrderTrainer:
         scale = loss_scale(spec, seeds)
         self.scale = None if scale is None else torch.from_numpy(scale).float().to(networks.device)
         self.restarts = Restarts(spec, seeds) if spec.first_order.reinitialize else None
+        arrays = input_preconditioner(spec, seeds)
+        self.preconditioner = None if arrays is None else [torch.from_numpy(a).to(networks.device) for a in arrays]
+        names = [] if arrays is None else [f"0.{name}" for name in preconditioned_names(spec)]
+        self.preconditioned = [trained[name] for name in names if name in trained]
 
     def batch(self, step: int) -> int:
         """Return the step whose batch an iteration has: its own."""
@@ -183,7 +205,12 @@ class FirstOrderTrainer:
         with self.networks.training(step):
             error, sparsity = self.networks.errors((x, t), strength > 0)
             self.optimizer.zero_grad()
-            loss = (error if self.scale is None else error * self.scale) + strength * sparsity
+            error = error if self.scale is None else error * self.scale
+            if self.preconditioner is not None and step > self.spec.first_order.precondition_after:
+                error.sum().backward(retain_graph=True)
+                self._precondition(*self.preconditioner)
+                error = error.detach().requires_grad_()  # its gradient is there; that of the rest is added
+            loss = error + strength * sparsity
             (loss + self._penalties(step, validation)).sum().backward()
         gradients = []
         for value in self.trained:
@@ -196,6 +223,13 @@ class FirstOrderTrainer:
         if self.restarts is not None:
             for run in self.restarts.due(step):
                 self._restart(run, self.restarts.seed_of(run))
+
+    def _precondition(self, scale: Tensor, direction: Tensor) -> None:
+        """Multiply the gradients of the weights of the inputs by the preconditioner of each run."""
+        for value in self.preconditioned:
+            if value.grad is not None:
+                own = value.grad.view(self.runs, -1, scale.shape[-1])
+                value.grad = precondition(own, scale, direction).view_as(value)
 
     def _penalties(self, step: int, validation: Floats) -> Tensor | float:
         """Return the penalties of each run; those that wait for a validation error look at that of the last record."""

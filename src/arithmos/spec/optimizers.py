@@ -70,6 +70,8 @@ class FirstOrder(OptimizerSettings):
         clip_norm: largest norm of the gradient of all parameters together; 0 for no limit.
         scale_loss: whether the squared error is divided by the variance of the validation targets.
         reinitialize: iterations of a stagnating run after which it starts again with new weights; 0 for never.
+        precondition_after: last iteration before the gradient of the first layer's weights is multiplied by the
+            preconditioner of the inputs, `arithmos.optim.preconditioner`; 0 for never. Before, their mean is learned.
     """
 
     layer_rates: tuple[float, ...] = ()
@@ -77,6 +79,7 @@ class FirstOrder(OptimizerSettings):
     clip_norm: float = 0.0
     scale_loss: bool = False
     reinitialize: int = 0
+    precondition_after: int = 0
 
     def _check_shared(self) -> None:
         if not isinstance(self.layer_rates, tuple | list):
@@ -86,7 +89,8 @@ class FirstOrder(OptimizerSettings):
             self._set(name, _not_negative(name, getattr(self, name)))
         if not isinstance(self.scale_loss, bool):
             raise ValueError(f"scale_loss must be True or False, got {_checks.shown(self.scale_loss)}")
-        self._set("reinitialize", _checks.whole("reinitialize", self.reinitialize))
+        for name in ("reinitialize", "precondition_after"):
+            self._set(name, _checks.whole(name, getattr(self, name)))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from ._compile import LANES, TABLE_COLUMNS, apart, array_at, compiled, wide
 from .batch import ROWS, copy_rows, draw_inputs, draw_noise, pick_rows, target
 from .program import LoopProgram
 from .updates import FUNCTIONS as UPDATES
-from .updates import update_lines
+from .updates import precondition_lines, update_lines
 from .weights import sparsity_error
 
 ZERO = np.float32(0)
@@ -127,6 +127,7 @@ ARRAYS: dict[str, tuple[str, int]] = {
     "shared_tables": ("uint64", 3), "modes": ("int64", 1), "lows": ("float32", 2), "widths": ("float32", 2),
     "sizes": ("int64", 1), "inputs": ("float32", 3),
     "targets": ("float32", 3), "thresholds": ("float32", 1), "places": ("int64", 1),
+    "input_scale": ("float32", 1), "input_direction": ("float32", 1),
     # scratch
     "x": ("float32", 2), "x_words": ("uint64", 2), "x_bits": ("uint32", 2), "words": ("uint64", 2),
     "half_words": ("uint32", 2), "third": ("uint64", 2), "bits": ("uint32", 1), "sums": ("float64", 2),
@@ -235,7 +236,7 @@ def source(program: LoopProgram, spec: Spec) -> str:
         "forward": program.forward,
         "gate": [] if apart_gate else gate,
         "backward": program.backward,
-        "gradient": program.gradient,
+        "gradient": [*program.gradient, *precondition_lines(spec)],
         "regularize": program.regularize or ["pass"],
         "update": update_lines(spec, program.parameters),
         "project": program.project,

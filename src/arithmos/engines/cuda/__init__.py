@@ -51,6 +51,8 @@ def refusal(spec: Spec, limits: Limits) -> str | None:
         return "it has no second-order optimizer"
     if spec.optimizer.reinitialize:
         return "it does not start stagnating runs again"
+    if spec.optimizer.precondition_after:
+        return "it does not precondition gradients"
     if why := unfit(spec) or untraced(spec):
         return why
     try:
