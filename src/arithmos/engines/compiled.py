@@ -39,7 +39,6 @@ def worth_compiling(spec: Spec, device: torch.device, *, stacked: bool) -> bool:
         and device.type == "cpu"
         and isinstance(optimizer, Adam)
         and not optimizer.reinitialize
-        and not optimizer.precondition_after
         and not spec.model.penalties
         and spec.observations.draws(0) is not None
     )
@@ -130,6 +129,7 @@ class CompiledStep:
         loss = (error if scale is None else error * scale) + strength * sparsity
         found = torch.autograd.grad(loss.sum(), trained, allow_unused=True)
         gradients = [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found, strict=True)]
+        self.trainer.precondition(gradients)
         clip_gradients(self.spec, gradients, self.trainer.runs)
         return gradients
 

@@ -63,7 +63,7 @@ def input_preconditioner(spec: Spec, seeds: Sequence[int]) -> tuple[NDArray[np.f
 
     The inputs are those of the validation set.
     """
-    if not spec.first_order.precondition_after:
+    if not spec.first_order.precondition:
         return None
     found = [preconditioner(torch.tensor(spec.observations.validation(seed)[0])) for seed in seeds]
     scale, direction = (np.stack([one[part].float().numpy() for one in found]) for part in range(2))
@@ -180,8 +180,8 @@ class FirstOrderTrainer:
         self.restarts = Restarts(spec, seeds) if spec.first_order.reinitialize else None
         arrays = input_preconditioner(spec, seeds)
         self.preconditioner = None if arrays is None else [torch.from_numpy(a).to(networks.device) for a in arrays]
-        names = [] if arrays is None else [f"0.{name}" for name in preconditioned_names(spec)]
-        self.preconditioned = [trained[name] for name in names if name in trained]
+        chosen = set() if arrays is None else {f"0.{name}" for name in preconditioned_names(spec)}
+        self.preconditioned = [place for place, name in enumerate(trained) if name in chosen]
 
     def batch(self, step: int) -> int:
         """Return the step whose batch an iteration has: its own."""
@@ -205,18 +205,14 @@ class FirstOrderTrainer:
         with self.networks.training(step):
             error, sparsity = self.networks.errors((x, t), strength > 0)
             self.optimizer.zero_grad()
-            error = error if self.scale is None else error * self.scale
-            if self.preconditioner is not None and step > self.spec.first_order.precondition_after:
-                error.sum().backward(retain_graph=True)
-                self._precondition(*self.preconditioner)
-                error = error.detach().requires_grad_()  # its gradient is there; that of the rest is added
-            loss = error + strength * sparsity
+            loss = (error if self.scale is None else error * self.scale) + strength * sparsity
             (loss + self._penalties(step, validation)).sum().backward()
         gradients = []
         for value in self.trained:
             if value.grad is None:  # not in the loss, or not yet; Adam counts its steps anyway
                 value.grad = torch.zeros_like(value)
             gradients.append(value.grad)
+        self.precondition(gradients)
         clip_gradients(self.spec, gradients, self.runs)
         self.optimizer.step()
         self.networks.project()
@@ -224,12 +220,13 @@ class FirstOrderTrainer:
             for run in self.restarts.due(step):
                 self._restart(run, self.restarts.seed_of(run))
 
-    def _precondition(self, scale: Tensor, direction: Tensor) -> None:
+    @torch.no_grad()
+    def precondition(self, gradients: Sequence[Tensor]) -> None:
         """Multiply the gradients of the weights of the inputs by the preconditioner of each run."""
-        for value in self.preconditioned:
-            if value.grad is not None:
-                own = value.grad.view(self.runs, -1, scale.shape[-1])
-                value.grad = precondition(own, scale, direction).view_as(value)
+        if self.preconditioner is not None:
+            scale, direction = self.preconditioner
+            for own in (gradients[place].view(self.runs, -1, scale.shape[-1]) for place in self.preconditioned):
+                own.copy_(precondition(own, scale, direction))
 
     def _penalties(self, step: int, validation: Floats) -> Tensor | float:
         """Return the penalties of each run; those that wait for a validation error look at that of the last record."""

@@ -46,7 +46,7 @@ class AdamOptions:
     time_limit: float = math.inf
     layer_rates: Sequence[float] = ()
     scale_loss: bool = False
-    precondition_after: int = 0
+    precondition: bool = False
 
 
 def train_by_adam(
@@ -65,7 +65,7 @@ def train_by_adam(
     optimizer = torch.optim.Adam(_groups(model, options), lr=options.learning_rate)
     scale = _variance(validation[1]) if options.scale_loss else 1.0
     constrain(optimizer, model)
-    weights, moments = _preconditioned(model, validation[0]) if options.precondition_after else ([], None)
+    weights, moments = _preconditioned(model, validation[0]) if options.precondition else ([], None)
     stream = _stream(batches)
     history: list[tuple[int, float]] = []
     best = (0, math.inf)
@@ -87,14 +87,12 @@ def train_by_adam(
         if over:
             break
         if step < steps:
-            loss, rest = _error(model, *next(stream)) / scale, schedule(step) * sparsity_loss(model)
+            loss = _error(model, *next(stream)) / scale + schedule(step) * sparsity_loss(model)
             optimizer.zero_grad()
-            if moments is not None and step > options.precondition_after:
-                torch.autograd.backward(loss)
-                for weight in weights:
-                    weight.grad = None if weight.grad is None else precondition(weight.grad, *moments)
-                loss = loss.detach().requires_grad_()  # its gradient is there; that of the rest is added
-            torch.autograd.backward(loss + rest)
+            loss.backward()  # type: ignore[no-untyped-call]
+            for weight in weights:
+                if weight.grad is not None and moments is not None:
+                    weight.grad = precondition(weight.grad, *moments)
             optimizer.step()
 
     model.load_state_dict(state)
@@ -127,7 +125,7 @@ def _preconditioned(model: nn.Module, x: Tensor) -> tuple[list[nn.Parameter], tu
     first = next((layer for layer in model.children() if list(layer.parameters())), model)
     weights = [first.get_parameter(name) for name in input_weights(first, rows.shape[-1])]
     if not weights:
-        raise ValueError(f"precondition_after needs a first layer with a weight per input, got {type(first).__name__}")
+        raise ValueError(f"precondition needs a first layer with a weight per input, got {type(first).__name__}")
     scale, direction = preconditioner(rows)
     return weights, (scale.to(weights[0]), direction.to(weights[0]))
 

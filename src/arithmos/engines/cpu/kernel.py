@@ -23,7 +23,7 @@ from ._compile import LANES, TABLE_COLUMNS, apart, array_at, compiled, wide
 from .batch import ROWS, copy_rows, draw_inputs, draw_noise, pick_rows, target
 from .program import LoopProgram
 from .updates import FUNCTIONS as UPDATES
-from .updates import precondition_lines, update_lines
+from .updates import update_lines
 from .weights import sparsity_error
 
 ZERO = np.float32(0)
@@ -236,7 +236,7 @@ def source(program: LoopProgram, spec: Spec) -> str:
         "forward": program.forward,
         "gate": [] if apart_gate else gate,
         "backward": program.backward,
-        "gradient": [*program.gradient, *precondition_lines(spec)],
+        "gradient": program.gradient,
         "regularize": program.regularize or ["pass"],
         "update": update_lines(spec, program.parameters),
         "project": program.project,

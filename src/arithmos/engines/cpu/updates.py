@@ -104,14 +104,6 @@ def precondition(g, scale, direction):
 FUNCTIONS = (corrections, adam, rmsprop, stepped, add_l1, add_pull, clip_entries, clip_norm, precondition)
 
 
-def precondition_lines(spec: Spec) -> list[str]:
-    """Return the lines of a kernel that precondition the gradient of the error."""
-    after = spec.first_order.precondition_after
-    arrays = [f"g_layer0_{name.replace('.', '_')}" for name in preconditioned_names(spec)] if after else []
-    lines = [f"    precondition({g}, input_scale, input_direction)" for g in arrays]
-    return [f"if step > {after}:", *lines] if lines else []
-
-
 def update_lines(spec: Spec, parameters: Mapping[str, int]) -> list[str]:
     """Return the lines of a kernel from a complete gradient to new parameters.
 
@@ -121,6 +113,9 @@ def update_lines(spec: Spec, parameters: Mapping[str, int]) -> list[str]:
     """
     own = spec.first_order
     lines = [line for penalty in spec.model.penalties for line in _penalty(penalty, parameters)]
+    if own.precondition:
+        names = (name.replace(".", "_") for name in preconditioned_names(spec))
+        lines += [f"precondition(g_layer0_{name}, input_scale, input_direction)" for name in names]
     if own.clip_value:
         lines.append(f"clip_entries(g, {own.clip_value!r})")
     if own.clip_norm:

@@ -51,7 +51,7 @@ def refusal(spec: Spec, limits: Limits) -> str | None:
         return "it has no second-order optimizer"
     if spec.optimizer.reinitialize:
         return "it does not start stagnating runs again"
-    if spec.optimizer.precondition_after:
+    if spec.optimizer.precondition:
         return "it does not precondition gradients"
     if why := unfit(spec) or untraced(spec):
         return why

@@ -68,10 +68,10 @@ def _mended(range_: tuple[Range, Range], length: int) -> Spec:
     return Spec(task=_on(range_), model=model, iterations=length, optimizer=MENDED_ADAM)
 
 
-PRECONDITIONED_ADAM = Adam(layer_rates=(1.0, 0.3), scale_loss=True, precondition_after=20_000)
+PRECONDITIONED_ADAM = Adam(layer_rates=(1.0, 0.3), scale_loss=True, precondition=True)
 """The published rate, a third of it for the NMU's weights, and gradients freed of the inputs' mean."""
 
-PRECONDITIONED = 200_000
+PRECONDITIONED = 100_000
 """Iterations of the preconditioned Adam."""
 
 
@@ -93,10 +93,10 @@ OPTIONS_OF_ADAM: list[tuple[Model, Adam]] = [
     (_nmu("scaled", "scaled loss"), _SCALED),
     (_nmu("slower", "lower rate"), dataclasses.replace(_SCALED, layer_rates=_SLOW_RATES)),
     (_nmu("near-one", "start near 1", init="near-one"), _SCALED),
-    (_nmu("moments", "preconditioned"), dataclasses.replace(_SCALED, precondition_after=20_000)),
+    (_nmu("moments", "preconditioned"), dataclasses.replace(_SCALED, precondition=True)),
     (
         _nmu("moments-near-one", "preconditioned, start near 1", init="near-one"),
-        dataclasses.replace(_SCALED, precondition_after=20_000),
+        dataclasses.replace(_SCALED, precondition=True),
     ),
     (
         _nmu("unscaled", "preconditioned, lower rate, loss not scaled"),
@@ -279,7 +279,7 @@ CONTENTS = [
     Experiment(
         name="mended-ranges",
         item="Mended Adam",
-        title="Multiplication on the ranges of the first paper, by a preconditioned Adam, 200,000 iterations",
+        title="Multiplication on the ranges of the first paper, by a preconditioned Adam, 100,000 iterations",
         specs=(
             *(Spec(task=_on(range_), model=PUBLISHED_NMU) for range_ in RANGES),
             *(_late(range_, NMU_PRECONDITIONED, PRECONDITIONED_ADAM) for range_ in RANGES),
@@ -291,7 +291,7 @@ CONTENTS = [
     Experiment(
         name="mended-options",
         item="Mended Adam",
-        title="Multiplication on six ranges with options of Adam one by one and together, 200,000 iterations",
+        title="Multiplication on six ranges with options of Adam one by one and together, 100,000 iterations",
         specs=tuple(_late(range_, model, adam) for model, adam in OPTIONS_OF_ADAM for range_ in _WIDE),
         seeds=10,
         axis="interpolation",
