@@ -97,6 +97,40 @@ def factors(seeds: int = 10, steps: int = 4000) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def minima(rows: int = 300, more: int = 3000, points: int = 141) -> pd.DataFrame:
+    """Return the error on the line from a local minimum of few rows on U[-2,2] to the formula, on few and more rows."""
+    generator = torch.Generator().manual_seed(0)
+    x, t, weights = data(-2.0, 2.0, rows, generator)
+    problem = ProductsOfSums(x.unsqueeze(0), t.unsqueeze(0), (1.0, 1.0))
+    state = Iterate.start(start((1.0, 1.0), x, t, generator, 3).flatten().unsqueeze(0))
+    for _ in range(300):
+        state = iterate(problem, state)
+    ends = _aligned(state.point[0].view(2, INPUTS), weights)
+    wide = data(-2.0, 2.0, more, generator)
+
+    def error(w: Tensor, x: Tensor = x, t: Tensor = t) -> Tensor:
+        return ((w.view(2, INPUTS) @ x.T).prod(0) - t).square().mean() / t.var()
+
+    curvature = torch.linalg.eigvalsh(torch.func.hessian(error)(ends.flatten()))
+    gradient = torch.func.grad(error)(ends.flatten()).norm()
+    print(f"local minimum of {rows} rows: error {error(ends):.2g}, {error(ends, *wide[:2]):.2g} on {more:,} rows")
+    print(f"gradient {gradient:.0e}, smallest curvatures {curvature[:2].tolist()}, largest {curvature[-1]:.2g}")
+    found = []
+    for s in torch.linspace(-0.2, 1.2, points).tolist():
+        for count, own in ((rows, (x, t)), (more, wide[:2])):
+            found.append({"rows": f"{count:,}", "s": s, "error": error(ends + s * (weights - ends), *own).item()})
+    return pd.DataFrame(found)
+
+
+def _aligned(found: Tensor, weights: Tensor) -> Tensor:
+    """Return the factors that were found, in the order and with the scale that bring them closest to the formula."""
+    scales = [sign * torch.logspace(-1, 1, 401, dtype=torch.float64) for sign in (1, -1)]
+    products = [
+        torch.stack([pair[0] * c, pair[1] / c]) for pair in (found, found.flip(0)) for c in torch.cat(scales).tolist()
+    ]
+    return min(products, key=lambda w: (w - weights).norm().item())
+
+
 def draw() -> None:
     log = alt.Scale(type="log")
     bars = (
@@ -137,6 +171,17 @@ def draw() -> None:
         )
     )
     save(styled(traces.properties(width=420, height=200)), FOLDER / "dead_factors.svg")
+
+    line = (
+        alt.Chart(minima())
+        .mark_line(clip=True)
+        .encode(
+            x=alt.X("s", title="from the local minimum (0) to the formula (1)"),
+            y=alt.Y("error", title="error, relative to the variance of t", scale=alt.Scale(domain=[0, 1])),
+            color=alt.Color("rows", title="rows", sort=None),
+        )
+    )
+    save(styled(line.properties(width=420, height=240)), FOLDER / "local_minimum.svg")
 
 
 if __name__ == "__main__":

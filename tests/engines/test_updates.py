@@ -12,6 +12,7 @@ from arithmos.engines.contract import Control, Job
 from arithmos.engines.torch import TorchEngine
 from arithmos.engines.updates import Restarts, stagnates
 from arithmos.optim import constrain, sparsity_loss
+from arithmos.optim.preconditioner import preconditioner
 from arithmos.spec import Adam, Penalty, RMSprop
 from arithmos.spec.optimizers import PULLED
 
@@ -24,6 +25,7 @@ CASES = {
     "clipped entries": (Adam(clip_value=0.03), ()),
     "clipped norm": (Adam(clip_norm=0.2), ()),
     "penalties": (Adam(), (L1, PULL)),
+    "preconditioned, clipped norm": (Adam(precondition=True, scale_loss=True, clip_norm=0.2), (L1,)),
 }
 
 
@@ -43,6 +45,7 @@ def written_down(spec, seed):
     else:
         optimizer = torch.optim.RMSprop(groups, alpha=own.alpha, eps=own.eps)
     constrain(optimizer, network)
+    scale, direction = preconditioner(torch.tensor(spec.task.validation(seed)[0]))
     variance = spec.task.validation(seed)[1].astype(float).var() if own.scale_loss else 1.0
     for step in range(spec.iterations + 1):
         x, t = map(torch.from_numpy, spec.task.batch(seed, step, spec.batch_size))
@@ -55,6 +58,9 @@ def written_down(spec, seed):
                 loss = loss + penalty.strength * far
         optimizer.zero_grad()
         loss.backward()
+        if own.precondition:
+            matrix = torch.diag(scale) - torch.outer(direction, direction)
+            network[0].weight.grad = (network[0].weight.grad.double() @ matrix).float()
         if own.clip_value:
             torch.nn.utils.clip_grad_value_(network.parameters(), own.clip_value)
         if own.clip_norm:
@@ -99,7 +105,7 @@ def brisk(monkeypatch):
 
 
 @pytest.mark.usefixtures("brisk")
-@pytest.mark.parametrize("case", ["RMSprop", "layer rates, scaled loss", "penalties"])
+@pytest.mark.parametrize("case", ["RMSprop", "layer rates, scaled loss", "penalties", "preconditioned, clipped norm"])
 def test_a_run_that_was_cut_ends_the_same(case):
     spec = spec_of(case, iterations=59, evaluate_every=7)
     [whole] = TorchEngine().run([Job(spec, (0,))])

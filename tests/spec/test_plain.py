@@ -96,6 +96,7 @@ def optimizers(draw, count):
             "clip_norm": draw(st.sampled_from([0.0, 1])),
             "scale_loss": draw(st.booleans()),
             "reinitialize": draw(st.sampled_from([0, 5000])),
+            "precondition": draw(st.booleans()),
         }
     if count and draw(st.booleans()):
         return RMSprop(draw(st.floats(1e-9, 1)), draw(st.floats(0, 0.99)), **added)

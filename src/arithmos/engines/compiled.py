@@ -129,6 +129,7 @@ class CompiledStep:
         loss = (error if scale is None else error * scale) + strength * sparsity
         found = torch.autograd.grad(loss.sum(), trained, allow_unused=True)
         gradients = [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found, strict=True)]
+        self.trainer.precondition(gradients)
         clip_gradients(self.spec, gradients, self.trainer.runs)
         return gradients
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .. import philox
+from ..optim.preconditioner import input_weights, precondition, preconditioner
 from ..spec import Adam, Penalty, Spec
 from ..spec.optimizers import PULLED
 from .contract import Floats, State
@@ -55,6 +56,23 @@ def loss_scale(spec: Spec, seeds: Sequence[int]) -> NDArray[np.float64] | None:
     targets = (spec.observations.validation(seed)[1].astype(np.float64) for seed in seeds)
     variances = np.array([t.var(axis=0).mean() for t in targets])
     return 1 / np.where(variances > 0, variances, 1.0)
+
+
+def input_preconditioner(spec: Spec, seeds: Sequence[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+    """Return scale and direction of the preconditioner of the inputs, `[runs, inputs]`; None if not asked for.
+
+    The inputs are those of the validation set.
+    """
+    if not spec.first_order.precondition:
+        return None
+    found = [preconditioner(torch.tensor(spec.observations.validation(seed)[0])) for seed in seeds]
+    scale, direction = (np.stack([one[part].float().numpy() for one in found]) for part in range(2))
+    return scale, direction
+
+
+def preconditioned_names(spec: Spec) -> list[str]:
+    """Return the names of the first layer's parameters whose gradients are preconditioned."""
+    return input_weights(spec.model.layers[0].blank(*spec.sizes[:2]), spec.sizes[0])
 
 
 def penalty_of(penalty: Penalty, parameters: Sequence[Tensor], runs: int) -> Tensor:
@@ -160,6 +178,10 @@ class FirstOrderTrainer:
         scale = loss_scale(spec, seeds)
         self.scale = None if scale is None else torch.from_numpy(scale).float().to(networks.device)
         self.restarts = Restarts(spec, seeds) if spec.first_order.reinitialize else None
+        arrays = input_preconditioner(spec, seeds)
+        self.preconditioner = None if arrays is None else [torch.from_numpy(a).to(networks.device) for a in arrays]
+        chosen = set() if arrays is None else {f"0.{name}" for name in preconditioned_names(spec)}
+        self.preconditioned = [place for place, name in enumerate(trained) if name in chosen]
 
     def batch(self, step: int) -> int:
         """Return the step whose batch an iteration has: its own."""
@@ -190,12 +212,21 @@ class FirstOrderTrainer:
             if value.grad is None:  # not in the loss, or not yet; Adam counts its steps anyway
                 value.grad = torch.zeros_like(value)
             gradients.append(value.grad)
+        self.precondition(gradients)
         clip_gradients(self.spec, gradients, self.runs)
         self.optimizer.step()
         self.networks.project()
         if self.restarts is not None:
             for run in self.restarts.due(step):
                 self._restart(run, self.restarts.seed_of(run))
+
+    @torch.no_grad()
+    def precondition(self, gradients: Sequence[Tensor]) -> None:
+        """Multiply the gradients of the weights of the inputs by the preconditioner of each run."""
+        if self.preconditioner is not None:
+            scale, direction = self.preconditioner
+            for own in (gradients[place].view(self.runs, -1, scale.shape[-1]) for place in self.preconditioned):
+                own.copy_(precondition(own, scale, direction))
 
     def _penalties(self, step: int, validation: Floats) -> Tensor | float:
         """Return the penalties of each run; those that wait for a validation error look at that of the last record."""

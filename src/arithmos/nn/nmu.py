@@ -21,6 +21,7 @@ INITS = {
     "paper": Uniform((1 - math.sqrt(3)) / 2, (1 + math.sqrt(3)) / 2),
     "unit": Uniform(0.0, 1.0),
     "small": Uniform(0.0, 0.1),
+    "near-one": Uniform(0.75, 1.0),
 }
 
 
@@ -69,8 +70,9 @@ class NMU(Selecting):
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
         init: "default" draws W from U[0.25, 0.75], as the published runs did; "paper" from U[-0.37, 1.37], which has
-            the variance 1/4 that the paper derives; "unit" from U[0, 1]; "small" from U[0, 0.1]. A value outside
-            [0, 1] counts as 0 or 1, and the first projection makes it so.
+            the variance 1/4 that the paper derives; "unit" from U[0, 1]; "small" from U[0, 0.1]; "near-one" from
+            U[0.75, 1], so that no factor starts as good as switched off. A value outside [0, 1] counts as 0 or 1, and
+            the first projection makes it so.
         project: whether W is to be projected into [0, 1] after every optimizer step, by `arithmos.constrain` or by
             hand.
         clip: whether the forward pass clips W to [0, 1], which changes nothing if W is projected too.

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from .constraints import constrain
+from .preconditioner import input_weights, precondition, preconditioner
 from .regularizers import sparsity_loss
 from .schedule import SparsitySchedule
 
@@ -45,6 +46,7 @@ class AdamOptions:
     time_limit: float = math.inf
     layer_rates: Sequence[float] = ()
     scale_loss: bool = False
+    precondition: bool = False
 
 
 def train_by_adam(
@@ -63,6 +65,7 @@ def train_by_adam(
     optimizer = torch.optim.Adam(_groups(model, options), lr=options.learning_rate)
     scale = _variance(validation[1]) if options.scale_loss else 1.0
     constrain(optimizer, model)
+    weights, moments = _preconditioned(model, validation[0]) if options.precondition else ([], None)
     stream = _stream(batches)
     history: list[tuple[int, float]] = []
     best = (0, math.inf)
@@ -87,6 +90,9 @@ def train_by_adam(
             loss = _error(model, *next(stream)) / scale + schedule(step) * sparsity_loss(model)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
+            for weight in weights:
+                if weight.grad is not None and moments is not None:
+                    weight.grad = precondition(weight.grad, *moments)
             optimizer.step()
 
     model.load_state_dict(state)
@@ -111,6 +117,17 @@ def _groups(model: nn.Module, options: AdamOptions) -> list[dict[str, Any]]:
         {"params": list(layer.parameters()), "lr": options.learning_rate * rate}
         for layer, rate in zip(layers, options.layer_rates, strict=True)
     ]
+
+
+def _preconditioned(model: nn.Module, x: Tensor) -> tuple[list[nn.Parameter], tuple[Tensor, Tensor]]:
+    """Return the weights of the inputs in the first layer that has parameters, and the preconditioner of the inputs."""
+    rows = x.detach().reshape(-1, x.shape[-1])
+    first = next((layer for layer in model.children() if list(layer.parameters())), model)
+    weights = [first.get_parameter(name) for name in input_weights(first, rows.shape[-1])]
+    if not weights:
+        raise ValueError(f"precondition needs a first layer with a weight per input, got {type(first).__name__}")
+    scale, direction = preconditioner(rows)
+    return weights, (scale.to(weights[0]), direction.to(weights[0]))
 
 
 def _variance(t: Tensor) -> float:

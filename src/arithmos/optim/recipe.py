@@ -32,6 +32,7 @@ def train(
     time_limit: float | None = None,
     layer_rates: Sequence[float] = (),
     scale_loss: bool = False,
+    precondition: bool = False,
 ) -> Training: ...
 
 
@@ -50,6 +51,7 @@ def train(
     time_limit: float | None = None,
     layer_rates: Sequence[float] = (),
     scale_loss: bool = False,
+    precondition: bool = False,
 ) -> Solution: ...
 
 
@@ -67,6 +69,7 @@ def train(
     time_limit: float | None = None,
     layer_rates: Sequence[float] = (),
     scale_loss: bool = False,
+    precondition: bool = False,
 ) -> Training | Solution:
     """Train a model of arithmetic units, and leave it in its best state and in evaluation mode.
 
@@ -97,6 +100,8 @@ def train(
             for a layer that multiplies keeps its weights from reaching 0 before its inputs mean anything.
         scale_loss: whether Adam's squared error is divided by the variance of the validation targets, so that
             `schedule` means the same for targets of any size.
+        precondition: whether the gradient of the weights in Adam's first layer is multiplied by the inverse root of the
+            second moments of the validation inputs. Inputs with a large mean then take far fewer steps.
 
     Returns:
         `Training` from "adam", `Solution` from "auto".
@@ -114,7 +119,7 @@ def train(
     """
     _checks.one_of("method", method, METHODS)
     limit = math.inf if time_limit is None else _checks.positive("time_limit", time_limit)
-    options = AdamOptions(learning_rate, schedule, every, callback, limit, layer_rates, scale_loss)
+    options = AdamOptions(learning_rate, schedule, every, callback, limit, layer_rates, scale_loss, precondition)
     if method == "adam":
         if validation is None:
             raise TypeError('validation must be an (x, t) pair with method="adam"')

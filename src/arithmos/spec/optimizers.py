@@ -70,6 +70,8 @@ class FirstOrder(OptimizerSettings):
         clip_norm: largest norm of the gradient of all parameters together; 0 for no limit.
         scale_loss: whether the squared error is divided by the variance of the validation targets.
         reinitialize: iterations of a stagnating run after which it starts again with new weights; 0 for never.
+        precondition: whether the gradient of the first layer's weights is multiplied by the inverse root of the second
+            moments of the inputs, which removes the effect of their mean.
     """
 
     layer_rates: tuple[float, ...] = ()
@@ -77,6 +79,7 @@ class FirstOrder(OptimizerSettings):
     clip_norm: float = 0.0
     scale_loss: bool = False
     reinitialize: int = 0
+    precondition: bool = False
 
     def _check_shared(self) -> None:
         if not isinstance(self.layer_rates, tuple | list):
@@ -84,8 +87,9 @@ class FirstOrder(OptimizerSettings):
         self._set("layer_rates", tuple(_limited("layer_rates", rate) for rate in self.layer_rates))
         for name in ("clip_value", "clip_norm"):
             self._set(name, _not_negative(name, getattr(self, name)))
-        if not isinstance(self.scale_loss, bool):
-            raise ValueError(f"scale_loss must be True or False, got {_checks.shown(self.scale_loss)}")
+        for name in ("scale_loss", "precondition"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, got {_checks.shown(getattr(self, name))}")
         self._set("reinitialize", _checks.whole("reinitialize", self.reinitialize))
 
 

@@ -127,6 +127,7 @@ ARRAYS: dict[str, tuple[str, int]] = {
     "shared_tables": ("uint64", 3), "modes": ("int64", 1), "lows": ("float32", 2), "widths": ("float32", 2),
     "sizes": ("int64", 1), "inputs": ("float32", 3),
     "targets": ("float32", 3), "thresholds": ("float32", 1), "places": ("int64", 1),
+    "input_scale": ("float32", 1), "input_direction": ("float32", 1),
     # scratch
     "x": ("float32", 2), "x_words": ("uint64", 2), "x_bits": ("uint32", 2), "words": ("uint64", 2),
     "half_words": ("uint32", 2), "third": ("uint64", 2), "bits": ("uint32", 1), "sums": ("float64", 2),

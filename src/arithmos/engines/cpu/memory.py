@@ -13,7 +13,7 @@ from ...spec import Adam, Spec
 from ...tasks import OPERATIONS, Observations, UniformDraws
 from ...tasks.arithmetic import EVALUATION_SIZE, Range
 from ..contract import Floats
-from ..updates import loss_scale
+from ..updates import input_preconditioner, loss_scale
 from . import batch, philox
 from ._compile import LANES
 from .kernel import Setting
@@ -88,6 +88,7 @@ def make_setting(spec: Spec, seed: int, thresholds: Sequence[float], kept: NDArr
     task, optimizer, schedule = spec.observations, spec.first_order, spec.model.schedule
     adam = optimizer if isinstance(optimizer, Adam) else Adam(optimizer.lr, optimizer.alpha, eps=optimizer.eps)
     scale = loss_scale(spec, (seed,))
+    input_scale, input_direction = input_preconditioner(spec, (seed,)) or np.zeros((2, 1, 1), np.float32)
     draws = task.draws(seed)
     validation, test = task.validation(seed)[1], task.test(seed)[1]
     setting = Setting(
@@ -120,6 +121,8 @@ def make_setting(spec: Spec, seed: int, thresholds: Sequence[float], kept: NDArr
         "targets": blocks(validation, test),
         "thresholds": np.array(thresholds, np.float32),
         "places": places,
+        "input_scale": align(input_scale[0]),
+        "input_direction": align(input_direction[0]),
     }
     return setting, arrays | _observations(task, seed)
 

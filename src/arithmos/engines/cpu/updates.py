@@ -9,7 +9,7 @@ import numpy as np
 
 from ...spec import Adam, Spec
 from ...spec.optimizers import PULLED, Penalty
-from ..updates import NORM_EPSILON
+from ..updates import NORM_EPSILON, preconditioned_names
 from ._compile import apart, compiled, exactly_compiled
 
 MAGNITUDE = np.float32(PULLED)
@@ -88,7 +88,20 @@ def clip_norm(g, value):
             g[i] *= factor
 
 
-FUNCTIONS = (corrections, adam, rmsprop, stepped, add_l1, add_pull, clip_entries, clip_norm)
+@compiled
+def precondition(g, scale, direction):
+    """Multiply each row of the gradient of a first layer's weights by the preconditioner of the inputs."""
+    apart()
+    inputs = scale.size
+    for o in range(g.size // inputs):
+        total = np.float32(0)
+        for i in range(inputs):
+            total += g[o * inputs + i] * direction[i]
+        for i in range(inputs):
+            g[o * inputs + i] = g[o * inputs + i] * scale[i] - total * direction[i]
+
+
+FUNCTIONS = (corrections, adam, rmsprop, stepped, add_l1, add_pull, clip_entries, clip_norm, precondition)
 
 
 def update_lines(spec: Spec, parameters: Mapping[str, int]) -> list[str]:
@@ -100,6 +113,9 @@ def update_lines(spec: Spec, parameters: Mapping[str, int]) -> list[str]:
     """
     own = spec.first_order
     lines = [line for penalty in spec.model.penalties for line in _penalty(penalty, parameters)]
+    if own.precondition:
+        names = (name.replace(".", "_") for name in preconditioned_names(spec))
+        lines += [f"precondition(g_layer0_{name}, input_scale, input_direction)" for name in names]
     if own.clip_value:
         lines.append(f"clip_entries(g, {own.clip_value!r})")
     if own.clip_norm:

@@ -49,6 +49,8 @@ def refusal(spec: Spec, limits: Limits) -> str | None:
     """Return why a GPU with these limits cannot run a spec, on one line, or None if it can."""
     if why := unfit(spec):
         return why
+    if spec.first_order.precondition:
+        return "it does not precondition gradients"
     try:
         make_plan(spec, limits)
     except ValueError as error:

@@ -68,6 +68,48 @@ def _mended(range_: tuple[Range, Range], length: int) -> Spec:
     return Spec(task=_on(range_), model=model, iterations=length, optimizer=MENDED_ADAM)
 
 
+PRECONDITIONED_ADAM = Adam(layer_rates=(1.0, 0.3), scale_loss=True, precondition=True)
+"""The published rate, a third of it for the NMU's weights, and gradients freed of the inputs' mean."""
+
+PRECONDITIONED = 100_000
+"""Iterations of the preconditioned Adam."""
+
+
+def _late(range_: tuple[Range, Range], model: Model, adam: Adam) -> Spec:
+    """Return a spec that regularizes in the last fifth of its run."""
+    late = dataclasses.replace(model, schedule=SparsitySchedule(0.03, 0.8 * PRECONDITIONED, 0.9 * PRECONDITIONED))
+    return Spec(task=_on(range_), model=late, iterations=PRECONDITIONED, optimizer=adam)
+
+
+def _nmu(name: str, label: str, **options: str) -> Model:
+    layers = (Layer("NAU"), Layer("NMU", tuple(options.items())))
+    return dataclasses.replace(PUBLISHED_NMU, name=f"NMU-{name}", label=f"NMU, {label}", layers=layers)
+
+
+NMU_PRECONDITIONED = _nmu("preconditioned", "preconditioned Adam")
+
+_SCALED, _SLOW_RATES = Adam(scale_loss=True), (1.0, 0.3)
+OPTIONS_OF_ADAM: list[tuple[Model, Adam]] = [
+    (_nmu("scaled", "scaled loss"), _SCALED),
+    (_nmu("slower", "lower rate"), dataclasses.replace(_SCALED, layer_rates=_SLOW_RATES)),
+    (_nmu("near-one", "start near 1", init="near-one"), _SCALED),
+    (_nmu("moments", "preconditioned"), dataclasses.replace(_SCALED, precondition=True)),
+    (
+        _nmu("moments-near-one", "preconditioned, start near 1", init="near-one"),
+        dataclasses.replace(_SCALED, precondition=True),
+    ),
+    (
+        _nmu("unscaled", "preconditioned, lower rate, loss not scaled"),
+        dataclasses.replace(PRECONDITIONED_ADAM, scale_loss=False),
+    ),
+    (NMU_PRECONDITIONED, PRECONDITIONED_ADAM),
+]
+"""Options of Adam one by one and together; the last has all that help."""
+
+_WIDE = [range_ for range_ in RANGES if range_[0] != ((1.1, 1.2),)]
+"""Ranges of the first paper that Adam solves in the length of these runs."""
+
+
 def _lm(task: Arithmetic, model: Model = NMU_LM, **changes: object) -> Spec:
     settings = {"iterations": ITERATIONS, "batch_size": ROWS, "evaluate_every": 1, "optimizer": LM()} | changes
     return Spec(task=task, model=model, **settings)  # type: ignore[arg-type]
@@ -233,5 +275,25 @@ CONTENTS = [
         seeds=50,
         axis="interpolation",
         published=Published(Path(__file__).with_name("published") / "mended.csv"),
+    ),
+    Experiment(
+        name="mended-ranges",
+        item="Mended Adam",
+        title="Multiplication on the ranges of the first paper, by a preconditioned Adam, 100,000 iterations",
+        specs=(
+            *(Spec(task=_on(range_), model=PUBLISHED_NMU) for range_ in RANGES),
+            *(_late(range_, NMU_PRECONDITIONED, PRECONDITIONED_ADAM) for range_ in RANGES),
+        ),
+        seeds=50,
+        axis="interpolation",
+        published=Published(Path(__file__).with_name("published") / "mended.csv"),
+    ),
+    Experiment(
+        name="mended-options",
+        item="Mended Adam",
+        title="Multiplication on six ranges with options of Adam one by one and together, 100,000 iterations",
+        specs=tuple(_late(range_, model, adam) for model, adam in OPTIONS_OF_ADAM for range_ in _WIDE),
+        seeds=10,
+        axis="interpolation",
     ),
 ]

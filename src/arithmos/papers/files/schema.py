@@ -29,6 +29,7 @@ _FIRST_ORDER = (
     ("clip_norm", NUMBER, "Largest norm of the gradient; 0 for no limit."),
     ("scale_loss", FLAG, "Whether the squared error is divided by the variance of the targets."),
     ("reinitialize", WHOLE, "Iterations of a stagnating run after which it starts again; 0 for never."),
+    ("precondition", FLAG, "Whether the gradient of the first layer is freed of the mean of the inputs."),
 )
 
 _TABLES: dict[str, tuple[Key, ...]] = {
