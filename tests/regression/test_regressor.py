@@ -52,8 +52,7 @@ def fit(x, y, **options):
         (3, lambda a, b, c: a * b + 4.905 * b**2, "x2*(x1 + 4.905*x2)"),
         (3, lambda a, b, c: np.sqrt(2 * a * b), "sqrt(2)*sqrt(x1*x2)"),
         (3, lambda a, b, c: (a / b) ** (1 / 3) - 1, "(x1/x2)**(1/3) - 1"),
-        (4, lambda a, b, c, d: a / (b + 3) - c / d**2, "x1/(x2 + 3) - x3/x4**2"),
-        (4, lambda a, b, c, d: (a - b) / np.sqrt(c / d + d / 9), "3*sqrt(x4/(9*x3 + x4**2))*(x1 - x2)"),
+        (6, lambda a, b, c, d, e, f: (a - b) / np.sqrt(c / e + d / f), "sqrt(x5*x6/(x3*x6 + x4*x5))*(x1 - x2)"),
         (10, lambda *x: np.prod([x[2 * k] + x[2 * k + 1] for k in range(5)], 0), FIVE),
     ],
 )

@@ -110,7 +110,7 @@ def _rounds(pool: Pool) -> Iterator[Iterator[Step]]:
             targets.insert(0, rest)
     yield chain(_laws(pool, targets), _beside_one(pool, everything), _dense(pool, targets))
     others = [reduced(pool, everything, scale, term) for scale, term in addends_of(pool, columns)]
-    yield chain(_pairs(pool, targets), _roots(pool, targets, others), _sparse(pool, targets, 650, 5))
+    yield chain(_roots(pool, targets, others), _sparse(pool, targets, 650, 5))
     yield products_of_sums(pool, columns)
     yield _sparse(pool, targets, 1000, 7)
 
@@ -123,7 +123,7 @@ def _laws(pool: Pool, targets: list[Target]) -> Iterator[Step]:
 
 def _beside_one(pool: Pool, target: Target) -> Iterator[Step]:
     """Yield steps for power laws beside a 1, as in rates of return and in y = 1/(1 + law)."""
-    for power in (1.0, -1.0, 2.0, -2.0):
+    for power in (1.0, -1.0):
         for offset in (1.0, -1.0):
             if part := raised(target, power):
                 yield "power laws beside 1", partial(power_law, pool, shifted(part, offset), most=0)
@@ -141,14 +141,11 @@ def _dense(pool: Pool, targets: list[Target]) -> Iterator[Step]:
                 yield "ratios of polynomials", partial(dense_ratios, pool, part, 14)
 
 
-def _pairs(pool: Pool, targets: list[Target]) -> Iterator[Step]:
+def _roots(pool: Pool, targets: list[Target], others: list[Target]) -> Iterator[Step]:
+    yield from sums_of_powers(pool, targets)
     for target in targets:
         if target.columns:
             yield "sums of two terms", partial(two_terms, pool, target)
-
-
-def _roots(pool: Pool, targets: list[Target], others: list[Target]) -> Iterator[Step]:
-    yield from sums_of_powers(pool, targets)
     for target in others:
         for power in POWERS:
             if power != 1 and (part := raised(target, power)):

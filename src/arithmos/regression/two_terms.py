@@ -13,7 +13,7 @@ from .terms import Bools, Column, Floats, Node, TermSum, complexity, product, sc
 POWERS = (-1.0, -0.5, 0.5, -2.0)
 """Powers of sums."""
 MOST_MONOMIALS = 700
-MOST_TERMS = 7500
+MOST_TERMS = 5000
 BASES = 80
 """Columns and sums of columns that powers are taken of, about."""
 VARIED = 1e-6

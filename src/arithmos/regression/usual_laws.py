@@ -27,7 +27,7 @@ MOST_PAIRED = 750
 """Bases of which two are combined."""
 MOST_TRIPLES = 150
 """Bases of which three are combined."""
-MOST_FOURS = 30
+MOST_FOURS = 24
 """Bases of which four are combined."""
 MOST_EXCHANGED = 200
 """Bases of which two take the place of two others."""
