@@ -18,6 +18,8 @@ from .units import Units
 
 BITS_PER_SYMBOL = 5.0
 BITS_PER_SIGN = 0.5
+BITS_PER_NUMBER = 0.1
+"""Beside its symbol, so that a number in front of a sum is preferred to the same number in each of its terms."""
 EXACT = 1e-12
 """Relative residual below which the description of the residual gets no shorter."""
 NEARLY_EXACT = 1e-9
@@ -115,6 +117,7 @@ class Pool:
             + free / 2 * math.log2(max(n, 2))
             + BITS_PER_SYMBOL * complexity(node)
             + BITS_PER_SIGN * sum(number < 0 for number in numbers(node))
+            + BITS_PER_NUMBER * sum(number not in (0.0, 1.0, -1.0) for number in numbers(node))
             + sum(_exponent_bits(power, n) for power in exponents(node))
         )
 
