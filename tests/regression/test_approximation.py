@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arithmos.regression import ArithmeticRegressor
-from arithmos.regression.approximation import flexible_part
+from arithmos.regression.approximation import flexible_part, rival, table_column
 from arithmos.regression.terms import Column, PowerProduct, TermSum, product
 
 A, B, C = (Column(i) for i in range(3))
@@ -88,3 +88,24 @@ def test_a_noisy_function_without_a_formula_has_none(target):
 )
 def test_a_noisy_law_with_odd_constants_is_one(law):
     assert fit(law).certificate_.verdict == "noise"
+
+
+@pytest.mark.parametrize("name", ["log", "sin", "tanh"])
+def test_a_function_outside_the_language_may_explain_as_much(name):
+    x = np.random.default_rng(0).uniform(1.1, 1.4, (200, 2))
+    curve = getattr(np, name)(x[:, 0])
+    fitted = np.polynomial.Polynomial.fit(x[:, 0], curve, 3).convert().coef.tolist()
+    cubic = TermSum(tuple(fitted[1:]), (A, SQUARE, CUBE), fitted[0])
+    y = x[:, 1] * curve + 0.001 * np.random.default_rng(1).normal(size=200)
+    assert rival(product([(B, 1.0), (cubic, 1.0)]), x, y, np.ones(200)) == (name, 0)
+    assert rival(product([(B, 1.0), (A, 1.0)], K), x, K * x[:, 0] * x[:, 1], np.ones(200)) is None
+
+
+def test_a_polynomial_through_the_rows_of_a_table_is_no_formula():
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.integers(0, 5, 300), rng.uniform(1, 5, 300)]).astype(float)
+    table = rng.normal(size=5)
+    model = ArithmeticRegressor(random_state=0, budget_s=600.0).fit(x, table[x[:, 0].astype(int)] + x[:, 1])
+    assert model.certificate_.verdict == "not found"
+    assert "few different values" in model.certificate_.reason
+    assert table_column(TermSum((K, L), (A, B)), x) is None

@@ -50,7 +50,9 @@ def fit(x, y, **options):
         (3, lambda a, b, c: np.sqrt(c**2 + 9 * b / a) - c, "-x3 + sqrt(x3**2 + 9*x2/x1)"),
         (3, lambda a, b, c: (a * b - c) / (a + c), "(x1*x2 - x3)/(x1 + x3)"),
         (3, lambda a, b, c: a * b + 4.905 * b**2, "x2*(x1 + 4.905*x2)"),
-        (3, lambda a, b, c: np.sqrt(2 * a * b), "sqrt(2)*sqrt(x1)*sqrt(x2)"),
+        (3, lambda a, b, c: np.sqrt(2 * a * b), "sqrt(2)*sqrt(x1*x2)"),
+        (3, lambda a, b, c: (a / b) ** (1 / 3) - 1, "(x1/x2)**(1/3) - 1"),
+        (6, lambda a, b, c, d, e, f: (a - b) / np.sqrt(c / e + d / f), "sqrt(x5*x6/(x3*x6 + x4*x5))*(x1 - x2)"),
         (10, lambda *x: np.prod([x[2 * k] + x[2 * k + 1] for k in range(5)], 0), FIVE),
     ],
 )
@@ -92,6 +94,7 @@ def test_noise_is_not_part_of_the_formula():
     [
         (3, lambda a, b, c: a * c**3 / np.hypot(b, c), "x1*x3**3/sqrt(x2**2 + x3**2)"),
         (4, lambda a, b, c, d: a / (b * c**4) * np.hypot(c, d), "x1*sqrt(x3**2 + x4**2)/(x2*x3**4)"),
+        (3, lambda a, b, c: (a * b * c) ** (1 / 3), "(x1*x2*x3)**(1/3)"),
         (6, lambda a, b, c, d, e, f: (a + b) * (b + c) * (c + a), "(x1 + x2)*(x1 + x3)*(x2 + x3)"),
         (8, lambda a, b, c, d, e, f, g, h: (a + b) * (c - d) * (e + f) * g * h, "x7*x8*(x1 + x2)*(x3 - x4)*(x5 + x6)"),
     ],

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from .approximation import flexible_part
+from .approximation import flexible_part, rival, table_column
 from .numbers import is_simple
 from .precision import resolution, rounding
 from .refine import Refined
@@ -188,7 +188,7 @@ def _exact(refined: Refined, residual: Floats, x: Floats, y: Floats, spread: flo
         if not (far <= 1.001 * digits + allowed).all() or not all(map(is_simple, numbers(node))):
             return False
         allowed = allowed + digits
-    if not _determined(refined, float(np.sqrt(np.mean(allowed**2)))):
+    if not _determined(refined, float(np.sqrt(np.mean(allowed**2)))) or table_column(node, x) is not None:
         return False
     spare = distinct - free_count(node)
     bits = spare * math.log2(max(spread / max(float(np.mean(allowed)), 1e-300), 1.0))
@@ -229,6 +229,8 @@ def _not_noise(
     inside, outside = residual[~checked] ** 2, (y - before)[checked] ** 2
     if outside.mean() > (1 + 8 / math.sqrt(len(outside))) * 1.2 * inside.mean():
         return "the residual is larger on rows not used to find the formula"
+    if (column := table_column(node, x)) is not None:
+        return f"{names[column]} has so few different values that the constants may be those of a table"
     spread = float(np.std(y))
     tiny = float(np.sqrt(np.mean(residual**2))) < SMALLEST_NOISE * spread
     if tiny and not resolution(y).any() and not all(map(is_simple, numbers(node))):
@@ -242,6 +244,8 @@ def _not_noise(
         where = _some([names[i] for i in sorted(part.columns)])
         flexible = f"{part.constants} estimated constants in {part.symbols} symbols of {where}"
         return f"the formula may be an approximation: {flexible} can follow any smooth curve"
+    if other := rival(node, x, y, w):
+        return f"the formula may be an approximation: {other[0]} {names[other[1]]} explains as much with less"
     return ""
 
 

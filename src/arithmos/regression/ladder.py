@@ -9,7 +9,7 @@ Steps work on a `Target`: the output divided by a power law of some columns, so 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -47,13 +47,12 @@ def whole(pool: Pool, columns: Sequence[int]) -> Target:
     return Target(pool.y, np.ones(len(pool.y)), tuple(columns), lambda node: node)
 
 
-def divided(pool: Pool, target: Target, powers: dict[int, float]) -> Target | None:
-    """Return the target divided by powers of columns, for the other columns."""
-    law = product([(Column(i), p) for i, p in powers.items() if p])
+def divided(pool: Pool, target: Target, law: Node, without: Collection[int]) -> Target | None:
+    """Return the target divided by a formula, for the columns other than some."""
     size = values(law, pool.x)
     if not np.isfinite(size).all() or not size.all():
         return None
-    rest = tuple(i for i in target.columns if i not in powers)
+    rest = tuple(i for i in target.columns if i not in without)
     return Target(
         target.t / size, target.slope * np.abs(size), rest, lambda node: target.wrap(product([(law, 1.0), (node, 1.0)]))
     )
@@ -89,6 +88,11 @@ def raised(target: Target, power: float) -> Target | None:
     if not np.isfinite(moved).all() or not np.isfinite(slope).all():
         return None
     return Target(moved, slope, target.columns, lambda node: target.wrap(scaled(sign, product([(node, 1 / power)]))))
+
+
+def shifted(target: Target, offset: float) -> Target:
+    """Return the target less a number."""
+    return Target(target.t - offset, target.slope, target.columns, lambda node: target.wrap(scaled(1.0, node, offset)))
 
 
 def polynomials(pool: Pool, target: Target, most: int, terms: int, step: float = 1.0) -> None:

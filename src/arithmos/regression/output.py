@@ -14,6 +14,7 @@ from .intervals import constants, settled
 from .numbers import is_simple
 from .pool import Candidate, Pool
 from .refine import refine
+from .roots import joined
 from .search import search
 from .terms import Bools, Floats, Node, constant, numbers, renamed, renumbered, used, values, without_zeros
 from .units import Units
@@ -155,7 +156,7 @@ def find(rows: OutputRows, plan: SearchPlan, stop: Event, say: Callable[[str], N
     small = [one for one in usable if plan.complexity is None or one.complexity <= plan.complexity]
     chosen = min(small or usable, key=lambda one: one.bits if small else one.complexity)
     names = dict(enumerate(columns.tolist()))
-    node = renamed(chosen.node, names)
+    node = joined(renamed(chosen.node, names))
     before = values(node, rows.x)
     loose = np.array([not is_simple(number) for number in numbers(node)], bool)
     refined = refine(settled(node, rows.x, rows.y, rows.w), rows.x, rows.y, rows.w, loose)
@@ -190,7 +191,7 @@ def _front(
     shown: list[Shown] = []
     size = math.sqrt(np.average(rows.y**2, weights=rows.w)) or 1.0
     for one in sorted(best, key=lambda one: (one.complexity, one.loss)):
-        node = refined if one is chosen else renamed(one.node, names)
+        node = refined if one is chosen else joined(renamed(one.node, names))
         fitted = values(node, rows.x)
         residual = math.sqrt(np.average((fitted - rows.y) ** 2, weights=rows.w)) / size
         made = Shown(node, one.complexity, residual, r_squared(rows.y, fitted, rows.w))

@@ -7,12 +7,16 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 import scipy.stats
 
+from .dictionary import sums
 from .pool import Pool
-from .terms import Column, Floats, Node, product, used, values
+from .terms import Column, Floats, Node, TermSum, product, used, values
 
 LEAST_ROWS = 25
 ALONE = 2.0
 """Largest ratio of variances left with and without a term that stands alone."""
+SAME_SIGN = 0.99
+"""Smallest excess of rows of equal over those of opposite sign, weighted by the size of the target."""
+MOST_SUMS = 400
 INDEPENDENT = (1e-6, 1e-3, 1e-3)
 """Significance at which a column is taken to interact with others, with each kind of weights."""
 
@@ -80,6 +84,19 @@ def _powers_by(pool: Pool, columns: tuple[int, ...], weight: Floats, level: floa
         if abs(power - near) <= max(4 * error, 1e-6) and error < 0.2:
             found[columns[i]] = near
     return found
+
+
+def differences_of(pool: Pool, columns: tuple[int, ...], most: int = 2) -> list[Node]:
+    """Return sums of columns that have the sign of y, or the opposite sign, on nearly all rows."""
+    size = pool.w * np.abs(pool.y)
+    found = []
+    for node in sums(columns, MOST_SUMS):
+        value = values(node, pool.x)
+        if isinstance(node, TermSum) and (value < 0).any() and (value > 0).any():
+            share = abs(float(size @ np.sign(value * pool.y))) / float(size.sum())
+            if share > SAME_SIGN:
+                found.append((-share, node))
+    return [node for _, node in sorted(found, key=lambda one: one[0])[:most]]
 
 
 def addends_of(pool: Pool, columns: tuple[int, ...], most: int = 3) -> list[tuple[float, Node]]:

@@ -11,12 +11,15 @@ import numpy as np
 from .numbers import exactly, is_simple, is_simple_exponent, likely
 from .precision import rounding
 from .refine import Refined, free_numbers, loss_of, refine
+from .roots import joined
 from .terms import Column, Floats, Node, PowerProduct, complexity, exponents, numbers, renumbered, without_zeros
 from .tidy import tidy, variants
 from .units import Units
 
 BITS_PER_SYMBOL = 5.0
 BITS_PER_SIGN = 0.5
+BITS_PER_NUMBER = 0.1
+"""Beside its symbol, so that a number in front of a sum is preferred to the same number in each of its terms."""
 EXACT = 1e-12
 """Relative residual below which the description of the residual gets no shorter."""
 NEARLY_EXACT = 1e-9
@@ -82,8 +85,7 @@ class Pool:
             return None
         self.offered += 1
         refined = refine(node, self.x, self.y, self.w, steps=steps)
-        made = Candidate(refined.node, refined.loss, self.bits(refined.node, refined.loss), complexity(refined.node))
-        return self._keep(made)
+        return self._keep(self._candidate(refined.node, refined.loss))
 
     def _keep(self, made: Candidate) -> Candidate | None:
         if not math.isfinite(made.loss) or (self.units and not self.units.allow(made.node)):
@@ -100,10 +102,13 @@ class Pool:
 
     def kept(self, node: Node) -> Candidate:
         """Return a formula as it is as a candidate."""
-        loss = loss_of(node, self.x, self.y, self.w)
-        return Candidate(node, loss, self.bits(node, loss), complexity(node))
+        return self._candidate(node, loss_of(node, self.x, self.y, self.w))
 
-    def bits(self, node: Node, loss: float) -> float:
+    def _candidate(self, node: Node, loss: float) -> Candidate:
+        written = joined(node)
+        return Candidate(node, loss, self._bits(written, loss), complexity(written))
+
+    def _bits(self, node: Node, loss: float) -> float:
         """Return the description length of a formula and of what it leaves."""
         n, free = len(self.y), sum(not is_simple(number) for number in numbers(node))
         floor = EXACT**2 * self.scale + np.finfo(float).tiny
@@ -112,6 +117,7 @@ class Pool:
             + free / 2 * math.log2(max(n, 2))
             + BITS_PER_SYMBOL * complexity(node)
             + BITS_PER_SIGN * sum(number < 0 for number in numbers(node))
+            + BITS_PER_NUMBER * sum(number not in (0.0, 1.0, -1.0) for number in numbers(node))
             + sum(_exponent_bits(power, n) for power in exponents(node))
         )
 

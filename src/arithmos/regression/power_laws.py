@@ -63,7 +63,7 @@ def _usual(power: float) -> bool:
 def _exponents(raw: Floats) -> Iterator[list[float]]:
     """Yield exponents rounded to simple fractions, coarse ones first, and finally as they are."""
     tried = []
-    for bottom in (1, 2, 6):
+    for bottom in (1, 2, 4, 5, 6):
         near = [round(p * bottom) / bottom for p in raw.tolist()]
         if max(abs(a - b) for a, b in zip(near, raw, strict=True)) < 0.25 / bottom and near not in tried and any(near):
             tried.append(near)

@@ -36,7 +36,7 @@ def relevant(pool: Pool) -> tuple[int, ...]:
         found: list[int] = []
         while len(found) < min(MOST, count, len(target) // 4):
             rest = _rest(units[:, found], target)
-            more = [i for i in _strongest(units, rest, pool.x) if i not in found]
+            more = [i for i in _strongest(units, rest, pool.x, found) if i not in found]
             if not more:
                 break
             found += more
@@ -68,8 +68,8 @@ def _rest(units: Floats, target: Floats) -> Floats:
     return left / size if size > 1e-9 * float(np.std(target)) else np.zeros(rows)
 
 
-def _strongest(units: Floats, rest: Floats, x: Floats) -> list[int]:
-    """Return the columns of the most significant correlation; none if it may be chance."""
+def _strongest(units: Floats, rest: Floats, x: Floats, found: list[int]) -> list[int]:
+    """Return the columns of the most significant correlation with a new column; none if it may be chance."""
     rows, count = units.shape
     if not rest.any():
         return []
@@ -78,6 +78,7 @@ def _strongest(units: Floats, rest: Floats, x: Floats) -> list[int]:
     def offer(scores: Floats, features: int) -> None:
         nonlocal best
         limit = math.sqrt(2 * math.log(2 * features)) + 1.2
+        scores[np.ix_(*[found] * scores.ndim)] = 0.0
         where = int(np.argmax(np.abs(scores)))
         ratio = float(np.abs(scores.flat[where])) / limit
         if ratio > best[0]:

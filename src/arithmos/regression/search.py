@@ -18,17 +18,19 @@ from .ladder import (
     raised,
     ratios,
     reduced,
+    shifted,
     whole,
 )
 from .networks import products_of_sums
-from .peel import addends_of, powers_of
+from .peel import addends_of, differences_of, powers_of
 from .pool import Pool
 from .power_laws import power_law
 from .power_terms import sums_of_powers
 from .quadratics import quadratics
 from .screen import relevant
 from .structure import structure
-from .terms import constant, used, values
+from .terms import Column, constant, product, used, values
+from .two_terms import two_terms
 from .usual_laws import usual_law
 
 FOUND = 1e-11
@@ -36,6 +38,8 @@ FOUND = 1e-11
 WIDE_BEAM = 200
 MOST_SUMS = 1500
 """Sums and powers of sums in the larger dictionaries."""
+FEW_SUMS = 60
+"""Sums in dictionaries of which many are tried."""
 PATIENCE = 2
 """Rounds before the search may end at a simple formula that leaves noise; one more for any other."""
 
@@ -98,9 +102,13 @@ def _rounds(pool: Pool) -> Iterator[Iterator[Step]]:
     )
     targets = [everything]
     for powers in powers_of(pool, columns):
-        if len(powers) < len(columns) and (rest := divided(pool, everything, powers)):
+        law = product([(Column(i), p) for i, p in powers.items() if p])
+        if len(powers) < len(columns) and (rest := divided(pool, everything, law, powers)):
             targets.insert(0, rest)
-    yield chain(_laws(pool, targets), _dense(pool, targets))
+    for difference in differences_of(pool, columns):
+        if rest := divided(pool, everything, difference, used(difference)):
+            targets.insert(0, rest)
+    yield chain(_laws(pool, targets), _beside_one(pool, everything), _dense(pool, targets))
     others = [reduced(pool, everything, scale, term) for scale, term in addends_of(pool, columns)]
     yield chain(_roots(pool, targets, others), _sparse(pool, targets, 650, 5))
     yield products_of_sums(pool, columns)
@@ -111,6 +119,16 @@ def _laws(pool: Pool, targets: list[Target]) -> Iterator[Step]:
     for target in targets:
         yield "power laws of sums", partial(power_law, pool, target, MOST_SUMS, beam=WIDE_BEAM)
         yield "usual power laws", partial(usual_law, pool, target, MOST_SUMS // 2)
+
+
+def _beside_one(pool: Pool, target: Target) -> Iterator[Step]:
+    """Yield steps for power laws beside a 1, as in rates of return and in y = 1/(1 + law)."""
+    for power in (1.0, -1.0):
+        for offset in (1.0, -1.0):
+            if part := raised(target, power):
+                yield "power laws beside 1", partial(power_law, pool, shifted(part, offset), most=0)
+                yield "power laws beside 1", partial(power_law, pool, shifted(part, offset), FEW_SUMS)
+                yield "power laws beside 1", partial(usual_law, pool, shifted(part, offset), FEW_SUMS)
 
 
 def _dense(pool: Pool, targets: list[Target]) -> Iterator[Step]:
@@ -125,6 +143,9 @@ def _dense(pool: Pool, targets: list[Target]) -> Iterator[Step]:
 
 def _roots(pool: Pool, targets: list[Target], others: list[Target]) -> Iterator[Step]:
     yield from sums_of_powers(pool, targets)
+    for target in targets:
+        if target.columns:
+            yield "sums of two terms", partial(two_terms, pool, target)
     for target in others:
         for power in POWERS:
             if power != 1 and (part := raised(target, power)):

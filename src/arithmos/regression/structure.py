@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import scipy.stats
@@ -15,7 +15,11 @@ LEVEL = 1e-4
 MOST_ROWS = 600
 """Rows of the kernel test; its time grows with their cube."""
 MOST_PAIRED = 8
-"""Columns of the formula that are tested together."""
+"""Columns of the formula that other tests take together."""
+MOST_JOINT = 24
+"""Columns of the formula of which polynomials of degree 2 are fitted."""
+MOST_TRIPLED = 16
+"""With more columns, products of three are of the formula's columns only."""
 LEAST_ROWS = 12
 
 
@@ -40,7 +44,7 @@ def structure(
     """Return the most significant dependence of a residual on the columns, or None if there is none.
 
     The residual is compared with each column and with the fitted values (a trend, a curve, an oscillation: means of
-    groups of neighbors), with products of pairs of columns, and with all columns that the formula uses at once
+    groups of neighbors), with products of two and three columns, and with all columns that the formula uses at once
     (prediction of each row from the others by a kernel).
 
     Args:
@@ -59,7 +63,8 @@ def structure(
     found = [
         *_single(r, x, fitted),
         *_pairs(r, x, columns[:MOST_PAIRED]),
-        *_polynomials(r, x, columns[:MOST_PAIRED]),
+        *_triples(r, x, columns[:MOST_PAIRED]),
+        *_polynomials(r, x, columns),
         *_kernels(r, x, columns[:MOST_PAIRED]),
     ]
     if not found:
@@ -120,14 +125,24 @@ def _pairs(r: Floats, x: Floats, columns: Sequence[int]) -> Iterator[tuple[str, 
                 yield "products", (i, j), _correlated(r, units[:, i] * units[:, j])
 
 
+def _triples(r: Floats, x: Floats, columns: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...], float]]:
+    """Compare with products of two columns of the formula and a third one, while these are few."""
+    thirds = range(x.shape[1]) if x.shape[1] <= MOST_TRIPLED else columns
+    units = {i: _unit(x[:, i]) for i in {*columns, *thirds}}
+    chosen = {tuple(sorted({i, j, k})) for i, j in combinations(columns, 2) for k in thirds}
+    for triple in sorted(triple for triple in chosen if len(triple) == 3):
+        yield "products", triple, _correlated(r, np.prod([units[i] for i in triple], axis=0))
+
+
 def _polynomials(r: Floats, x: Floats, columns: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...], float]]:
-    """Fit polynomials of growing degree to the residual, as far as the rows allow."""
-    units = np.stack([_unit(scipy.stats.rankdata(x[:, i])) for i in columns], 1) if len(columns) else np.empty((0, 0))
-    for degree in (2, 3, 4):
-        terms = math.comb(len(columns) + degree, degree)
-        if not len(columns) or terms > len(r) // 5:
+    """Fit polynomials of growing degree to the residual, as far as the rows allow; of degree 2 with more columns."""
+    for degree, most, share in ((2, MOST_JOINT, 2), (3, MOST_PAIRED, 5), (4, MOST_PAIRED, 5)):
+        part = columns[:most]
+        terms = math.comb(len(part) + degree, degree)
+        if not len(part) or terms > len(r) // share:
             return
-        chosen = [c for k in range(degree + 1) for c in combinations_with_replacement(range(len(columns)), k)]
+        units = np.stack([_unit(scipy.stats.rankdata(x[:, i])) for i in part], 1)
+        chosen = [c for k in range(degree + 1) for c in combinations_with_replacement(range(len(part)), k)]
         design = np.stack([units[:, list(c)].prod(1) for c in chosen], 1)
         basis, singular, _ = np.linalg.svd(design, full_matrices=False)
         basis = basis[:, singular > 1e-9 * singular[0]]
@@ -136,7 +151,7 @@ def _polynomials(r: Floats, x: Floats, columns: Sequence[int]) -> Iterator[tuple
         left = float(r @ r) - explained
         if left > 0:
             f = explained / basis.shape[1] / (left / free)
-            yield "polynomials", tuple(columns), float(scipy.stats.f.sf(f, basis.shape[1], free))
+            yield "polynomials", tuple(part), float(scipy.stats.f.sf(f, basis.shape[1], free))
 
 
 def _unit(column: Floats) -> Floats:

@@ -1,13 +1,13 @@
 """Power laws with usual exponents, for noisy data.
 
 There, decimal exponents of arbitrary sums fit better than the law itself. Here exponents are multiples of ½ from the
-start, and a law costs the bits it takes to write it down. All laws of up to three factors are tried; then the best are
+start, and a law costs the bits it takes to write it down. All laws of up to four factors are tried; then the best are
 extended, and their factors exchanged.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,12 @@ MOST_PAIRED = 750
 """Bases of which two are combined."""
 MOST_TRIPLES = 150
 """Bases of which three are combined."""
+MOST_FOURS = 24
+"""Bases of which four are combined."""
 MOST_EXCHANGED = 200
 """Bases of which two take the place of two others."""
+MOST_STACKED = 100_000
+"""Choices of bases that are solved at a time."""
 EXTENSIONS = 4
 WIDTH = 60
 """Laws that are extended at a time."""
@@ -82,20 +86,19 @@ def usual_law(pool: Pool, target: Target, most: int) -> None:
     design = np.stack(logs, 1)
     costs = BITS_PER_SYMBOL * np.array([complexity(base) for base in bases], np.float64)
     rows = LogRows(design - weight @ design, rest - weight @ rest, weight, costs)
-    found = _short(rows, MOST_PAIRED, MOST_TRIPLES)
+    found = _short(rows, (MOST_PAIRED, MOST_TRIPLES, MOST_FOURS))
     _extend(rows, found, _factors(bases))
     _exchange(rows, found)
     for law in sorted(found, key=found.__getitem__)[:OFFERED]:
         offer_law(pool, target, [bases[k] for k, _ in law], [p for _, p in law])
 
 
-def _short(rows: LogRows, paired: int, tripled: int) -> dict[Law, float]:
-    """Return the best laws of one, two and three factors with their description lengths.
+def _short(rows: LogRows, combined: Sequence[int]) -> dict[Law, float]:
+    """Return the best laws of each small number of factors with their description lengths.
 
     Args:
         rows: rows of the laws.
-        paired: bases of which two are combined.
-        tripled: bases of which three are combined.
+        combined: number of bases of which two are combined, of which three are, and so on.
     """
     weighted = rows.design * rows.weight[:, None]
     gram, slopes = weighted.T @ rows.design, weighted.T @ rows.rest
@@ -113,23 +116,24 @@ def _short(rows: LogRows, paired: int, tripled: int) -> dict[Law, float]:
 
     powers = np.concatenate([USUAL, THIRDS])
     add(np.repeat(np.arange(count), len(powers))[:, None], np.tile(powers, count)[:, None])
-    for chosen in _choices(min(count, paired), min(count, tripled)):
+    for chosen in chain.from_iterable(_choices(min(count, most), k) for k, most in enumerate(combined, 2)):
         for turn in range(chosen.shape[1]):
             turned = np.roll(chosen, turn, axis=1)
             add(turned, _nearest(gram[turned[:, :, None], turned[:, None, :]], slopes[turned]))
-    best = sorted(found, key=found.__getitem__)[: 2 * WIDTH]
+    best = [law for factors in range(1, len(combined) + 2) for law in _best(found, factors)]
     return {tuple(sorted(law)): found[law] for law in best}
 
 
-def _choices(paired: int, tripled: int) -> Iterator[NDArray[np.intp]]:
-    """Yield stacks of two and of three bases."""
-    if paired > 1:
-        yield np.stack(np.triu_indices(paired, 1), 1)
-    pairs = np.stack(np.triu_indices(tripled, 1), 1)
-    for first in range(0, tripled - 2, 10):
-        parts = [pairs[pairs[:, 0] > k] for k in range(first, min(first + 10, tripled - 2))]
-        heads = np.repeat(np.arange(first, first + len(parts)), [len(part) for part in parts])
-        yield np.column_stack([heads, np.concatenate(parts)])
+def _best(found: dict[Law, float], factors: int) -> list[Law]:
+    """Return the best laws with a number of factors."""
+    return sorted((law for law in found if len(law) == factors), key=found.__getitem__)[:WIDTH]
+
+
+def _choices(bases: int, factors: int) -> Iterator[NDArray[np.intp]]:
+    """Yield stacks of all choices of a number of bases."""
+    chosen = combinations(range(bases), factors)
+    while stack := [*islice(chosen, MOST_STACKED)]:
+        yield np.array(stack, np.intp)
 
 
 def _nearest(gram: Floats, slopes: Floats) -> Floats:
@@ -169,7 +173,7 @@ def _extend(rows: LogRows, found: dict[Law, float], factors: Sequence[dict[int, 
     design = np.stack([sum(p * rows.design[:, k] for k, p in factor.items()) for factor in factors], 1)
     sizes = rows.weight @ design**2
     extra = np.array([sum(rows.costs[k] for k in factor) for factor in factors])[:, None] + _exponent_bits(USUAL)
-    laws = sorted(found, key=found.__getitem__)[:WIDTH]
+    laws = [law for factors in range(1, max(map(len, found)) + 1) for law in _best(found, factors)]
     for _ in range(EXTENSIONS):
         rests = np.stack([rows.rest - sum(p * rows.design[:, k] for k, p in law) for law in laws])
         losses = (rows.weight * rests**2).sum(1)[:, None, None]
@@ -196,7 +200,7 @@ def _exchange(rows: LogRows, found: dict[Law, float]) -> None:
         for dropped in combinations(law, 2) if len(law) > 3 else ():
             kept = [part for part in law if part not in dropped]
             rest = rows.rest - sum(p * rows.design[:, k] for k, p in kept)
-            for new in _short(replace(rows, rest=rest), MOST_EXCHANGED, 0):
+            for new in _short(replace(rows, rest=rest), (MOST_EXCHANGED,)):
                 powers = dict(kept)
                 for k, p in new:
                     powers[k] = powers.get(k, 0.0) + p
