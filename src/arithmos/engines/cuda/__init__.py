@@ -19,7 +19,7 @@ from ...tasks import Task
 from ..contract import NO_CONTROL, Control, Failed, Job, Run, State
 from ..probe import unfit
 from ..resume import guarded
-from .device import Device, Gpu, LoadedKernel, Memory
+from .device import Gpu, KernelDevice, LoadedKernel, Memory
 from .group import RunGroup
 from .names import Count, Ended
 from .plan import KernelPlan, Limits, make_plan
@@ -75,7 +75,7 @@ class CudaEngine:
 
     name = "cuda"
 
-    def __init__(self, device: Device | None = None, *, fill: float = 2.0, chunk_s: float = _CHUNK_S) -> None:
+    def __init__(self, device: KernelDevice | None = None, *, fill: float = 2.0, chunk_s: float = _CHUNK_S) -> None:
         self.device = Gpu() if device is None else device
         self.fill, self.chunk_s = fill, chunk_s
 

@@ -46,7 +46,7 @@ class Stream(Protocol):
         """Wait until everything queued is done."""
 
 
-class Device(Protocol):
+class KernelDevice(Protocol):
     """Device that runs kernels."""
 
     name: str

@@ -17,9 +17,12 @@ from ..contract import NEVER, Control, Floats, Run, State, curve_records, unit_c
 from ..judge import Judge
 from ..states import ARRAYS, initial, judged, state_of
 from ..updates import loss_scale
-from .device import Device, LoadedKernel, Memory
+from .device import KernelDevice, LoadedKernel, Memory
 from .names import Count, Ended, Error, Settings
 from .plan import KernelPlan, range_constants, range_kind
+
+Shared = Callable[[object, Callable[[], NDArray[Any]]], Memory]
+"""Memory of an array that groups share, by what it holds and a function that makes it."""
 
 
 class RunGroup:
@@ -37,13 +40,13 @@ class RunGroup:
 
     def __init__(
         self,
-        device: Device,
+        device: KernelDevice,
         plan: KernelPlan,
         kernel: LoadedKernel,
         spec: Spec,
         states: dict[int, State | None],
         control: Control,
-        shared: Callable[[object, Callable[[], NDArray[Any]]], Memory],
+        shared: Shared,
     ) -> None:
         self.spec, self.plan, self.seeds = spec, plan, tuple(states)
         self.kernel, self._device = kernel, device
@@ -207,9 +210,7 @@ def _rates(adam: Adam | RMSprop, iterations: int) -> Floats:
     return table.astype(np.float32)
 
 
-def _data(
-    device: Device, spec: Spec, seeds: tuple[int, ...], shared: Callable[[object, Callable[[], NDArray[Any]]], Memory]
-) -> dict[str, Memory]:
+def _data(device: KernelDevice, spec: Spec, seeds: tuple[int, ...], shared: Shared) -> dict[str, Memory]:
     """Return the fixed sets, with the index of each run's targets, or a user's rows."""
     task = spec.observations
     own = [task.draws(seed) for seed in seeds]
