@@ -127,7 +127,7 @@ def test_power_units_on_the_simple_task(results):
 
 
 def test_power_units_on_the_large_task(results):
-    """Median test errors of the ten best runs; printed are 0.092, 0.063, 10.96 and 1.622, and, not reproduced, 0.006."""
+    """Median test errors of the ten best runs; printed are 0.092, 0.063, 10.96, 1.622 and, not reproduced, 0.006."""
     found = verdicts(results, [one for one in PAPERS["heim2020"].experiments if one.name.startswith("large")])
     ours = found[found["measure"] == "median_test"].set_index(["operation", "model"])["ours"]
     assert ours["add", "NPU"] == pytest.approx(0.0933, rel=1e-3)
