@@ -221,7 +221,7 @@ def test_rows_and_units_lie_beside_the_file(tmp_path):
         (MINIMAL + "task.interpolation = 2", "task.interpolation must be a pair of numbers or a list of pairs, got 2"),
         (MINIMAL + "task.fixed = [[0, 200]]", "task.fixed subsets must lie within 0 and input_size 100"),
         (MINIMAL + "task.fixed = [[0.5, 2]]", "task.fixed must be a whole number"),
-        (MINIMAL.replace("mul", "mull"), "task.operation must be one of mul, div, add, sub, root, squared, got 'mull'"),
+        (MINIMAL.replace("mul", "mull"), "one of mul, div, add, sub, root, squared, reciprocal, got 'mull'"),
         (MINIMAL.replace("NMU", "NMUU"), "models: unknown model 'NMUU'; did you mean 'NMU'?"),
         (MINIMAL.replace("NMU", "NAU>NMUU"), "models.layers: unknown unit 'NMUU'; did you mean 'NMU'?"),
         (MINIMAL.replace("NMU", "NAU>none.py:Own"), "there is no file"),
