@@ -293,7 +293,7 @@ CONTENTS = [
         item="Mended Adam",
         title="Multiplication on six ranges with options of Adam one by one and together, 100,000 iterations",
         specs=tuple(_late(range_, model, adam) for model, adam in OPTIONS_OF_ADAM for range_ in _WIDE),
-        seeds=10,
+        seeds=FEWER,
         axis="interpolation",
     ),
 ]
