@@ -176,7 +176,7 @@ def draw() -> None:
         alt.Chart(minima())
         .mark_line(clip=True)
         .encode(
-            x=alt.X("s", title="from the local minimum (0) to the formula (1)"),
+            x=alt.X("s", title="from the local minimum (0) to the formula (1)", scale=alt.Scale(domain=[-0.2, 1.2])),
             y=alt.Y("error", title="error, relative to the variance of t", scale=alt.Scale(domain=[0, 1])),
             color=alt.Color("rows", title="rows", sort=None),
         )

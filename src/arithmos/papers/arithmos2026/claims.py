@@ -41,15 +41,18 @@ def _mended(cases: Cases) -> Decision:
     return Decision.all(more_often(cases("mended", "NMU-mended", at), cases("mended", "NMU", at)) for at in places)
 
 
-_WIDE = ("U[-2,-1]", "U[-2,2]", "U[0,1]", "U[0.1,0.2]", "U[1,2]", "U[10,20]")
+_FAR = ("U[-2,-1]", "U[0,1]", "U[0.1,0.2]", "U[1,2]", "U[10,20]")
+"""Ranges whose mean is not 0."""
 
 
 def _preconditioned(cases: Cases) -> Decision:
-    return Decision.all(at_least(cases("mended-ranges", "NMU-preconditioned", at), _LEAST_OF_50) for at in _WIDE)
+    cells = [cases("mended-ranges", "NMU-preconditioned", at) for at in ("U[-2,2]", *_FAR) if at != "U[0.1,0.2]"]
+    longer = cases("mended-longer", "NMU-preconditioned", "mul")
+    return Decision.all(at_least(cell, _LEAST_OF_50) for cell in (*cells, longer))
 
 
 def _sooner(cases: Cases) -> Decision:
-    pairs = [(cases("mended-ranges", "NMU-preconditioned", at), cases("mended-ranges", "NMU", at)) for at in _WIDE]
+    pairs = [(cases("mended-ranges", "NMU-preconditioned", at), cases("mended-ranges", "NMU", at)) for at in _FAR]
     return Decision.all(sooner([pair]) for pair in pairs)
 
 
@@ -123,16 +126,16 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="preconditioned-success",
         where="mended Adam",
-        text="With gradients freed of the inputs' mean, Adam solves × in 100,000 iterations on every range of the "
-        "first paper but U[1.1,1.2].",
+        text="With gradients freed of the inputs' mean, Adam solves × on every range of the first paper but "
+        "U[1.1,1.2], in 100,000 iterations, on U[0.1,0.2] in 200,000.",
         criterion="the 95% interval of the success rate starts at 85% or above on each range",
-        experiments=("mended-ranges",),
+        experiments=("mended-ranges", "mended-longer"),
         test=_preconditioned,
     ),
     Claim(
         name="preconditioned-speed",
         where="mended Adam",
-        text="It solves × sooner than Adam as published, on each of these ranges.",
+        text="It solves × sooner than Adam as published, on each of these ranges whose mean is not 0.",
         criterion="solved runs come before those of Adam as published on each range, by the rank-sum test at 5 %",
         experiments=("mended-ranges",),
         test=_sooner,

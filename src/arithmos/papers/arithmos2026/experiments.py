@@ -75,10 +75,10 @@ PRECONDITIONED = 100_000
 """Iterations of the preconditioned Adam."""
 
 
-def _late(range_: tuple[Range, Range], model: Model, adam: Adam) -> Spec:
+def _late(range_: tuple[Range, Range], model: Model, adam: Adam, length: int = PRECONDITIONED) -> Spec:
     """Return a spec that regularizes in the last fifth of its run."""
-    late = dataclasses.replace(model, schedule=SparsitySchedule(0.03, 0.8 * PRECONDITIONED, 0.9 * PRECONDITIONED))
-    return Spec(task=_on(range_), model=late, iterations=PRECONDITIONED, optimizer=adam)
+    late = dataclasses.replace(model, schedule=SparsitySchedule(0.03, 0.8 * length, 0.9 * length))
+    return Spec(task=_on(range_), model=late, iterations=length, optimizer=adam)
 
 
 def _nmu(name: str, label: str, **options: str) -> Model:
@@ -289,11 +289,18 @@ CONTENTS = [
         published=Published(Path(__file__).with_name("published") / "mended.csv"),
     ),
     Experiment(
+        name="mended-longer",
+        item="Mended Adam",
+        title="Multiplication on U[0.1, 0.2], by a preconditioned Adam, 200,000 iterations",
+        specs=(_late(RANGES[3], NMU_PRECONDITIONED, PRECONDITIONED_ADAM, 2 * PRECONDITIONED),),
+        seeds=50,
+    ),
+    Experiment(
         name="mended-options",
         item="Mended Adam",
         title="Multiplication on six ranges with options of Adam one by one and together, 100,000 iterations",
         specs=tuple(_late(range_, model, adam) for model, adam in OPTIONS_OF_ADAM for range_ in _WIDE),
-        seeds=10,
+        seeds=FEWER,
         axis="interpolation",
     ),
 ]
