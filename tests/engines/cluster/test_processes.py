@@ -181,11 +181,18 @@ def campaign(dask, *options):
     return subprocess.Popen(command, env=environment, text=True, start_new_session=True, **pipes)
 
 
-def test_ctrl_c_brings_home_what_is_under_way(machines, telltale):
+def training(machines, dask):
+    """Start a campaign, and return it once a worker trains."""
     with open("own.py", "a") as file:
         file.write(TRAINED.format(folder=str(machines.folder)))
-    client = campaign(machines.address, "--models", "NAU>own.py:Trained", "--seeds", "4")
-    wait_for(lambda: any(machines.folder.glob("trained-*")))
+    before = set(machines.folder.glob("trained-*"))
+    client = campaign(dask, "--models", "NAU>own.py:Trained", "--seeds", "4")
+    wait_for(lambda: set(machines.folder.glob("trained-*")) - before)
+    return client
+
+
+def test_ctrl_c_brings_home_what_is_under_way(machines, telltale):
+    client = training(machines, machines.address)
     client.send_signal(signal.SIGINT)
     out, err = client.communicate(timeout=120)
     assert client.returncode == 130, err
@@ -196,9 +203,7 @@ def test_ctrl_c_brings_home_what_is_under_way(machines, telltale):
 
 @pytest.mark.slow
 def test_ctrl_c_in_a_terminal_with_workers_of_its_own(machines, telltale):
-    client = campaign("local:2", "--models", "NAU>own.py:Own", "--seeds", "4")
-    before = set(machines.folder.glob("pid-*"))
-    wait_for(lambda: len(set(machines.folder.glob("pid-*")) - before) == 3)  # the client loads it too
+    client = training(machines, "local:2")
     os.killpg(client.pid, signal.SIGINT)
     _, err = client.communicate(timeout=120)
     assert client.returncode == 130, err
