@@ -72,3 +72,5 @@ def test_what_the_engine_refuses(host):
     assert "has a parameter unused that only a penalty trains" in refusal(unused, host.limits)
     stagnant = small("NMU", optimizer=Adam(reinitialize=30))
     assert refusal(stagnant, host.limits) == "it does not start stagnating runs again"
+    preconditioned = small("NMU", optimizer=Adam(precondition=True))
+    assert refusal(preconditioned, host.limits) == "it does not precondition gradients"

@@ -286,7 +286,7 @@ CONTENTS = [
         ),
         seeds=50,
         axis="interpolation",
-        published=Published(Path(__file__).with_name("published") / "mended.csv"),
+        published=Published(Path(__file__).with_name("published") / "mended_ranges.csv"),
     ),
     Experiment(
         name="mended-longer",
