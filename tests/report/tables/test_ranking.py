@@ -221,7 +221,7 @@ def test_networks_of_the_second_order_recipe_get_the_same_problems():
         assert all(low >= 0 for task in tasks if task.operation == "root" for low, _ in task.interpolation)
 
 
-def test_networks_that_the_exact_judge_cannot_read_have_a_dash(tmp_path):
+def test_runs_without_an_exact_verdict_have_a_dash(tmp_path):
     spec = next(spec for spec in MUL.specs if spec.model.name == "RealNPU-LM")
     store = Store(tmp_path / "runs")
     store.append([dataclasses.replace(run(spec, 0, 1e-9, 1e-9), exact=None)])
