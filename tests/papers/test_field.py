@@ -13,11 +13,7 @@ from arithmos.papers.verdicts import verdicts
 
 ROOT = Path(__file__).parents[2]
 FIELD = ("schloer2020", "heim2020", "mistry2022", "mistry2022division", "mistry2022snmu", "ranking")
-NOT_RUN = (
-    *("mistry2022snmu/two-layers", "mistry2022snmu/noise", "mistry2022division/ten-inputs"),
-    *("mistry2022division/mixed-signs-ten", "mistry2022division/nmru-rates", "mistry2022division/nru"),
-    "mistry2022division/realnpu-l1",
-)
+NOT_RUN = ("mistry2022snmu/two-layers", "mistry2022snmu/noise")
 """Experiments of which some or no runs are made: they take hours on two cores."""
 
 
@@ -77,6 +73,20 @@ def test_parts_of_the_nmru(results):
         for name in ("NMRUNeither", "NMRUClip", "NMRUSign", "NMRUBoth")
     }
     assert counts == {"NMRUNeither": 83, "NMRUClip": 125, "NMRUSign": 141, "NMRUBoth": 203}
+
+
+def test_settings_of_division(results):
+    solved = {
+        "nru-rates": {"NRU0.001": 139, "NRU0.01": 186, "NRU0.1": 223, "NRU1": 225},
+        "nmru-rates": {"NMRU0.001": 186, "NMRU0.01": 203, "NMRU0.1": 94},
+        "realnpu-l1": {"RealNPUFree": 68, "RealNPU1e-11": 80, "RealNPU1e-09": 101, "RealNPU0.001": 3, "RealNPU0.1": 0},
+        "mixed-signs-ten": {"RealNPUModified": 51, "NRU": 0, "NMRU": 124},
+        "ten-inputs": {"NRU": 100},
+    }
+    for name, counts in solved.items():
+        for model, count in counts.items():
+            cells = by_range(results, f"mistry2022division/{name}", model)
+            assert sum(cell.k for cell in cells.values()) == count, (name, model)
 
 
 def test_division_of_other_inputs(results):
