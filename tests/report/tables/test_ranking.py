@@ -224,7 +224,7 @@ def test_networks_of_the_second_order_recipe_get_the_same_problems():
 def test_runs_without_an_exact_verdict_have_a_dash(tmp_path):
     spec = next(spec for spec in MUL.specs if spec.model.name == "RealNPU-LM")
     store = Store(tmp_path / "runs")
-    store.append([dataclasses.replace(run(spec, 0, 1e-9, 1e-9), exact=None)])
+    store.append([dataclasses.replace(run(spec, 0, 1e-9, 1e-9), exact=None, best_weights=None)])
     frame = ranking(store, [MUL])
     assert frame["exact"].isna().all()
     assert ranking_grid(frame).groups[0][0][1].value == "100%"

@@ -19,8 +19,9 @@ class Look(NamedTuple):
 RED, ORANGE, GOLD, OLIVE = "#d1432f", "#cf6a1c", "#a87c05", "#71891d"
 GREEN, TEAL, BLUE, PURPLE = "#1d9450", "#0b8ca8", "#2f7fd6", "#8e5bd0"
 PINK, BROWN, GRAY, INDIGO = "#d0478f", "#96693c", "#7a7a7a", "#5f6fbf"
+MAUVE, SLATE = "#a8619b", "#5a8096"
 
-PALETTE = (BLUE, RED, GREEN, PURPLE, GOLD, PINK, TEAL, BROWN, OLIVE, ORANGE, GRAY, INDIGO)
+PALETTE = (BLUE, RED, GREEN, PURPLE, GOLD, PINK, TEAL, BROWN, OLIVE, ORANGE, GRAY, INDIGO, MAUVE, SLATE)
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 
 LOOKS: dict[str, Look] = {
