@@ -52,8 +52,11 @@ def test_inputs_must_be_floating(unit, dtype):
 
 @pytest.mark.parametrize("layer", [NAU, NMU, NACMulNMU, NACAdd, NACMul, NALU, GatedNAUNMU])
 def test_options_are_named(layer):
-    known = "'default' or 'paper' or 'unit'" if layer in (NMU, NACMulNMU) else "'default' or 'paper'"
-    with pytest.raises(ValueError, match=f"^init must be {known}, got 'glorot'$"):
+    known = {
+        **dict.fromkeys((NAU, GatedNAUNMU), ("default", "paper", "small")),
+        **dict.fromkeys((NMU, NACMulNMU), ("default", "paper", "unit", "small", "near-one")),
+    }.get(layer, ("default", "paper"))
+    with pytest.raises(ValueError, match=f"^init must be {' or '.join(map(repr, known))}, got 'glorot'$"):
         layer(4, 2, init="glorot")
 
 

@@ -101,25 +101,26 @@ def test_the_documentation_has_the_table_and_the_counts():
     rows = [line for line in render_ranking(two, "markdown").splitlines() if line.startswith("|")]
     assert "\n".join(rows) in page
     counts = two.groupby(["operation", "model"])[["runs", *RULES]].sum()
-    assert counts.loc[("mul", "NMU")].tolist() == [225, 212, 212, 212, 212]
-    assert counts.loc[("div", "NACMul"), ["epsilon", "absolute"]].tolist() == [12, 162]
-    assert counts.loc[("div", "NALU"), ["epsilon", "absolute"]].tolist() == [0, 71]
-    assert set(counts["runs"]) == {225, 100}
+    assert counts.loc[("mul", "NMU")].tolist() == [900, 846, 846, 846, 846]
+    assert counts.loc[("div", "NACMul"), ["epsilon", "absolute"]].tolist() == [30, 708]
+    assert counts.loc[("div", "NALU"), ["epsilon", "absolute"]].tolist() == [1, 284]
+    assert set(counts.loc[["add", "sub", "mul", "div"], "runs"]) == {900}
+    assert set(counts.loc[["reciprocal", "squared"], "runs"]) == {225}
     assert set(counts.loc["root", "runs"]) == {100}
     assert len(counts) == sum(map(len, (*CONTENDERS.values(), *SECOND_ORDER.values())))
     quoted = {
-        "NMRU": (225, 224),
-        "NRU": (225, 194),
-        "RealNPUModified": (214, 205),
-        "RealNPU": (88, 51),
-        "NPU": (54, 38),
+        "NMRU": (900, 890),
+        "NRU": (900, 751),
+        "RealNPUModified": (848, 817),
+        "RealNPU": (355, 223),
+        "NPU": (221, 143),
     }
-    for unit, solved in {**quoted, "INALU": (80, 80), "GNALU": (0, 0)}.items():
+    for unit, solved in {**quoted, "INALU": (332, 332), "GNALU": (0, 0)}.items():
         assert tuple(counts.loc[("div", unit), ["epsilon", "last"]]) == solved
-    assert counts.loc[("div", "GNALU"), "absolute"] == 77
-    assert [counts.loc[("mul", unit), "epsilon"] for unit in ("SNMU", "NMRU", "NRU")] == [225] * 3
-    assert counts.loc[("div", "NACMul"), ["epsilon", "exact"]].tolist() == [12, 164]
-    assert counts.loc[("div", "RealNPU"), ["epsilon", "exact"]].tolist() == [88, 172]
+    assert counts.loc[("div", "GNALU"), "absolute"] == 310
+    assert [counts.loc[("mul", unit), "epsilon"] for unit in ("SNMU", "NMRU", "NRU")] == [900] * 3
+    assert counts.loc[("div", "NACMul"), ["epsilon", "exact"]].tolist() == [30, 710]
+    assert counts.loc[("div", "RealNPU"), ["epsilon", "exact"]].tolist() == [355, 709]
     assert (two["exact"] >= two["epsilon"]).all()  # where there is a verdict
     assert counts.loc[("reciprocal", "NMRU"), "epsilon"] == 203
     for unit, solved in {"RealNPU": (75, 64, 99), "NPU": (76, 65, 100), "RealNPUModified": (80, 0, 100)}.items():
@@ -135,26 +136,26 @@ def test_the_documentation_has_the_table_and_the_counts():
     }
     for start, cells in summary.items():
         runs, solved, last = counts.loc[cells, ["runs", "epsilon", "last"]].sum()
-        assert f"{start} {solved} of {runs} | {last} |" in page
+        assert f"{start} {solved:,} of {runs:,} | {last:,} |" in page
     trained = frame[frame["model"].str.endswith("-LM")]
-    assert (trained[["epsilon", "last"]].to_numpy() == 25).all()
+    assert all((trained[rule] == trained["runs"]).all() for rule in ("epsilon", "last", "exact"))
     assert set(trained["inputs"]) == {2, 10, 100}
     in_range = two.set_index(["operation", "model", "at"])
-    assert in_range.loc[("div", "NRU", "U[-2,2]"), "last"] == 2
-    assert in_range.loc[("div", "RealNPUModified", "U[-2,2]"), "epsilon"] == 14
+    assert in_range.loc[("div", "NRU", "U[-2,2]"), "last"] == 4
+    assert in_range.loc[("div", "RealNPUModified", "U[-2,2]"), "epsilon"] == 48
     negative = two[two["at"].str.startswith("U[-") & (two["at"] != "U[-2,2]")]
     below = negative.groupby(["operation", "model"])[["runs", "epsilon"]].sum()
-    assert [below.loc[("div", unit), "epsilon"] for unit in ("RealNPU", "NPU", "INALU")] == [34, 0, 0]
-    assert set(below["runs"]) == {100}
+    assert [below.loc[("div", unit), "epsilon"] for unit in ("RealNPU", "NPU", "INALU")] == [134, 0, 0]
+    assert set(below.loc[["mul", "div"], "runs"]) == {400}
     assert below.loc[("reciprocal", "NMRU"), "epsilon"] == 78
     positive = two[~two["at"].str.startswith("U[-") & (two["operation"] == "reciprocal")].groupby("model")
     for unit, solved in {"NMRU": (100, 100), "NRU": (100, 0), "RealNPUModified": (100, 100)}.items():
         assert tuple(positive[["epsilon", "last"]].sum().loc[unit]) == solved
-    assert not below.loc[[("mul", unit) for unit in ("RealNPU", "NPU", "MulMCFC")], "epsilon"].any()
+    assert [below.loc[("mul", unit), "epsilon"] for unit in ("RealNPU", "NPU", "MulMCFC")] == [2, 0, 0]
     ten = frame[frame["inputs"] == 10].groupby(["operation", "model"])[["runs", "epsilon", "last"]].sum()
     assert ten.loc[("add", "NAU")].tolist() == [225, 221, 53]
     assert ten.loc[("sub", "NAU")].tolist() == [225, 222, 59]
-    for unit, solved in {"NMRU": 203, "RealNPUModified": 192, "RealNPU": 161}.items():
+    for unit, solved in {"NMRU": 203, "RealNPUModified": 192, "RealNPU": 161, "NRU": 100}.items():
         assert ten.loc[("div", unit), ["runs", "epsilon"]].tolist() == [225, solved]
 
 
