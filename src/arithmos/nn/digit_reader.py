@@ -23,6 +23,7 @@ class DigitReader(nn.Module):
         `(*, 28, 28)` to `(*, 1)`, where `*` is any number of leading axes.
 
     Example:
+        >>> import torch
         >>> DigitReader()(torch.zeros(3, 2, 28, 28)).shape
         torch.Size([3, 2, 1])
     """

@@ -37,6 +37,7 @@ class GatedNAUNMU(UnitLayer):
         `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
+        >>> import torch
         >>> gated = GatedNAUNMU(4, 2)
         >>> gated(torch.ones(8, 4)).shape, gated.bounds()
         (torch.Size([8, 2]), {'add.weight': (-1.0, 1.0), 'mul.weight': (0.0, 1.0)})

@@ -52,6 +52,7 @@ class NALU(UnitLayer):
         `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
+        >>> import torch
         >>> nalu = NALU(4, 2, shared=False)
         >>> nalu(torch.ones(8, 4)).shape, sorted(nalu.weights())
         (torch.Size([8, 2]), ['add', 'mul'])

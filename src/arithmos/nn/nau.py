@@ -40,6 +40,7 @@ class NAU(UnitLayer):
         `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
+        >>> import torch
         >>> nau = NAU(3, 1)
         >>> _ = nau.weight.data.copy_(torch.tensor([[1.0, 0.0, -1.0]]))
         >>> nau(torch.tensor([5.0, 7.0, 3.0]))

@@ -83,6 +83,7 @@ class NMU(Selecting):
         `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
+        >>> import torch
         >>> nmu = NMU(3, 1)
         >>> _ = nmu.weight.data.copy_(torch.tensor([[1.0, 0.0, 1.0]]))
         >>> nmu(torch.tensor([2.0, 5.0, -3.0]))

@@ -24,6 +24,7 @@ def snmu(
     """NMU of the inputs times some factors, divided by the NMU of the factors.
 
     Example:
+        >>> import torch
         >>> snmu(torch.tensor([2.0, 3.0]), torch.tensor([[1.0, 0.5]]), torch.tensor([4.0, 2.0]))
         tensor([4.6667])
     """
@@ -47,6 +48,7 @@ class SNMU(Selecting):
         `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
 
     Example:
+        >>> import torch
         >>> snmu = SNMU(3, 1)
         >>> _ = snmu.weight.data.copy_(torch.tensor([[1.0, 0.0, 1.0]]))
         >>> snmu(torch.tensor([2.0, 5.0, -3.0])).round(decimals=4)

@@ -130,7 +130,8 @@ def test_curves_are_thinned_unless_all_records_are_kept():
     np.testing.assert_array_equal(thin.curve.validation, full.curve.validation[thin.curve.step])
 
 
-def test_a_kernel_is_compiled_once_and_announced():
+def test_a_kernel_is_compiled_once_and_announced(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # an earlier test run may have left it in the user's cache
     said = []
     spec = dataclasses.replace(SPEC, model=Model("NACAdd>ReLU", (Layer("NACAdd"), Layer("ReLU"))), iterations=10)
     run([Job(spec, (0, 1))], control=Control(say=said.append))
