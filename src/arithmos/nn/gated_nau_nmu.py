@@ -29,7 +29,7 @@ class GatedNAUNMU(UnitLayer):
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
-        init: "default" or "paper", for both; see `NAU` and `NMU`.
+        init: "default", "paper" or "small", for both; see `NAU` and `NMU`.
         device: device of the parameters, by default that of torch.
         dtype: floating-point type of the parameters, by default that of torch.
 

@@ -44,6 +44,14 @@ def lattice_size(columns: int, radius: int, negative: int) -> int:
     return sum(counts) - 1
 
 
+def largest_radius(columns: int, negative: int, most: int, limit: int) -> int:
+    """Return the largest radius from 1 to `limit` of a `lattice` with at most `most` rows; 1 if all have more."""
+    radius = 1
+    while radius < limit and lattice_size(columns, radius + 1, negative) <= most:
+        radius += 1
+    return radius
+
+
 def monomials(x: Floats, exponents: ExponentTable) -> Floats:
     """Evaluate monomials on rows, `[rows, terms]`."""
     powers: dict[tuple[int, int], Floats] = {}

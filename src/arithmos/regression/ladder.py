@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .dictionary import ExponentTable, lattice, lattice_size, monomials, polynomial
+from .dictionary import ExponentTable, largest_radius, lattice, lattice_size, monomials, polynomial
 from .pool import Pool
 from .select import EXACT, TermSubset, eliminate, subsets
 from .terms import Bools, Column, Floats, Node, TermSum, constant, product, scaled, used, values, without_zeros
@@ -215,9 +215,7 @@ def laurent(x: Floats, most: int) -> ExponentTable:
     negative: Bools = size.min(0) > 1e-9 * size.max(0)
     tables = []
     for allowed, degree in ((negative, 6), (np.zeros(count, bool), 6)):
-        radius = 1
-        while radius < degree and lattice_size(count, radius + 1, int(allowed.sum())) <= most // 2:
-            radius += 1
+        radius = largest_radius(count, int(allowed.sum()), most // 2, degree)
         tables.append(lattice(count, radius, allowed))
     return np.unique(np.concatenate(tables), axis=0)
 

@@ -5,7 +5,7 @@ from itertools import islice
 
 import numpy as np
 
-from .dictionary import lattice, lattice_size, monomial, monomials, sums
+from .dictionary import largest_radius, lattice, lattice_size, monomial, monomials, sums
 from .ladder import Target
 from .pool import BITS_PER_SYMBOL, Pool
 from .terms import Bools, Column, Floats, Node, TermSum, complexity, product, scaled, values
@@ -64,7 +64,8 @@ def _terms(pool: Pool, target: Target) -> Iterator[tuple[Node, Floats]]:
     x = pool.x[:, list(target.columns)]
     names = [Column(i) for i in target.columns]
     negative: Bools = np.logical_or((x > 0).all(0), (x < 0).all(0))
-    table = lattice(len(names), _radius(len(names), int(negative.sum()), MOST_MONOMIALS), negative)
+    radius = largest_radius(len(names), int(negative.sum()), MOST_MONOMIALS, LARGEST_RADIUS)
+    table = lattice(len(names), radius, negative)
     plain = monomials(x, table)
     for row, value in zip(table, plain.T, strict=True):
         if np.isfinite(value).all():
@@ -78,13 +79,6 @@ def _terms(pool: Pool, target: Target) -> Iterator[tuple[Node, Floats]]:
             made = value * power
             if np.isfinite(made).all():
                 yield product([(monomial(row.tolist(), names), 1.0), (node, 1.0)]), made
-
-
-def _radius(columns: int, negative: int, most: int) -> int:
-    radius = 1
-    while radius < LARGEST_RADIUS and lattice_size(columns, radius + 1, negative) <= most:
-        radius += 1
-    return radius
 
 
 def _powers(pool: Pool, target: Target) -> Iterator[tuple[Node, Floats]]:

@@ -21,7 +21,7 @@ from .._keys import NUMBER, PAIRS, TEXT, WHOLE, Key
 from .._keys import fields as keys
 from . import ranges
 from .module_threshold import ABSOLUTE, MODULE_CRITERIA, module_threshold
-from .task import Columns, Observations, UniformDraws, values
+from .task import DIVIDING, Columns, Observations, UniformDraws, values
 from .task import Operation as Operation
 from .task import Range as Range
 from .task import Subset as Subset
@@ -45,9 +45,6 @@ def symbol(operation: str) -> str:
     """Return the symbol of an operation; empty if it is not one of `OPERATIONS`."""
     return next((written for name, (written, _) in OPERATIONS.items() if name == operation), "")
 
-
-DIVIDING: tuple[Operation, ...] = ("div", "reciprocal")
-"""Operations whose inputs are drawn without 0."""
 
 EVALUATION_SIZE = 10_000
 """Observations in the validation set, and in the test set."""

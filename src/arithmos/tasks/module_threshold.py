@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 
-from .task import Operation, Range
+from .task import DIVIDING, Operation, Range
 
 WEIGHT_ERROR = Fraction(1, 100_000)
 ABSOLUTE = 1e-5
@@ -44,7 +44,7 @@ def module_threshold(operation: Operation, inputs: int, extrapolation: Range) ->
     e, first, second = WEIGHT_ERROR, _moment(1, extrapolation), _moment(2, extrapolation)
     if operation in ("add", "sub"):
         return float(e**2 * (inputs * second + inputs * (inputs - 1) * first**2))
-    if operation in ("div", "reciprocal") and any(low <= 0 <= high for low, high in extrapolation):
+    if operation in DIVIDING and any(low <= 0 <= high for low, high in extrapolation):
         return math.inf
     # Mean square of the target, the factor by which its operands change it, and the number of operands.
     match operation:

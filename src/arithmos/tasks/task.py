@@ -18,6 +18,8 @@ from .._keys import Key
 
 Floats = NDArray[np.float32]
 Operation = Literal["add", "sub", "mul", "div", "squared", "root", "reciprocal"]
+DIVIDING: tuple[Operation, ...] = ("div", "reciprocal")
+"""Operations whose inputs are drawn without 0."""
 Range = tuple[tuple[float, float], ...]
 Subset = tuple[int, int]
 Columns = Mapping[str, tuple[type, str]]

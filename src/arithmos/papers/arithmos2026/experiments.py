@@ -5,7 +5,7 @@ part of the sweeps that it made.
 """
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,20 @@ def _product(**changes: Any) -> Arithmetic:
 
 def _sweep(name: str, title: str, specs: Iterable[Spec], axis: str, seeds: int = SEEDS) -> Experiment:
     return Experiment(name=name, item="Second-order recipe", title=title, specs=tuple(specs), seeds=seeds, axis=axis)
+
+
+def _beside_print(name: str, title: str, mended: Mapping[tuple[Range, Range], Spec], file: str) -> Experiment:
+    """Return the experiment of a mended Adam on some ranges, with the NMU as published and its printed numbers."""
+    published = [Spec(task=_on(range_), model=PUBLISHED_NMU) for range_ in mended]
+    return Experiment(
+        name=name,
+        item="Mended Adam",
+        title=title,
+        specs=(*published, *mended.values()),
+        seeds=50,
+        axis="interpolation",
+        published=Published(Path(__file__).with_name("published") / file),
+    )
 
 
 def _on(range_: tuple[Range, Range], operation: Operation = "mul") -> Arithmetic:
@@ -264,29 +278,17 @@ CONTENTS = [
         ),
         seeds=50,
     ),
-    Experiment(
-        name="mended",
-        item="Mended Adam",
-        title="Multiplication on the two ranges where Adam as published fails at times, by a mended Adam",
-        specs=(
-            *(Spec(task=_on(range_), model=PUBLISHED_NMU) for range_ in MENDED),
-            *(_mended(range_, length) for range_, length in MENDED.items()),
-        ),
-        seeds=50,
-        axis="interpolation",
-        published=Published(Path(__file__).with_name("published") / "mended.csv"),
+    _beside_print(
+        "mended",
+        "Multiplication on the two ranges where Adam as published fails at times, by a mended Adam",
+        {range_: _mended(range_, length) for range_, length in MENDED.items()},
+        "mended.csv",
     ),
-    Experiment(
-        name="mended-ranges",
-        item="Mended Adam",
-        title="Multiplication on the ranges of the first paper, by a preconditioned Adam, 100,000 iterations",
-        specs=(
-            *(Spec(task=_on(range_), model=PUBLISHED_NMU) for range_ in RANGES),
-            *(_late(range_, NMU_PRECONDITIONED, PRECONDITIONED_ADAM) for range_ in RANGES),
-        ),
-        seeds=50,
-        axis="interpolation",
-        published=Published(Path(__file__).with_name("published") / "mended_ranges.csv"),
+    _beside_print(
+        "mended-ranges",
+        "Multiplication on the ranges of the first paper, by a preconditioned Adam, 100,000 iterations",
+        {range_: _late(range_, NMU_PRECONDITIONED, PRECONDITIONED_ADAM) for range_ in RANGES},
+        "mended_ranges.csv",
     ),
     Experiment(
         name="mended-longer",
