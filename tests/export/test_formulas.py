@@ -68,6 +68,12 @@ def test_c(tmp_path):
     same(y)
 
 
+def test_c_writes_numbers_with_the_digits_they_need():
+    numbers = Expression((sympy.Float(1.19) * a + sympy.Float(0.1), sympy.Float(6.674e-11) * b), (a, b))
+    assert "y[0] = 1.19*x[0] + 0.1;" in source(numbers, "c")
+    assert "y[1] = 6.674e-11*x[1];" in source(numbers, "c")
+
+
 def test_onnx_and_pt2(tmp_path):
     session = onnxruntime.InferenceSession(save(ALL, tmp_path / "formula.onnx"))
     same(session.run(None, {"x": X})[0])

@@ -90,9 +90,16 @@ def _numpy(expression: Expression, name: str) -> Lines:
     yield f"    return numpy.stack(numpy.broadcast_arrays(x[..., 0], {', '.join(outputs)})[1:], axis=-1)"
 
 
+class _CPrinter(C99CodePrinter):  # type: ignore[misc]
+    """C printer that writes numbers with as few digits as they need, where SymPy writes 17."""
+
+    def _print_Float(self, node: sympy.Float) -> str:
+        return repr(float(node))
+
+
 def _c(expression: Expression, name: str) -> Lines:
     plain = [output.xreplace({sympy.pi: sympy.Float(math.pi)}) for output in expression.outputs]  # C99 has no M_PI
-    shared, outputs = _written(replace(expression, outputs=tuple(plain)), "x[{}]", C99CodePrinter({"math_macros": {}}))
+    shared, outputs = _written(replace(expression, outputs=tuple(plain)), "x[{}]", _CPrinter({"math_macros": {}}))
     yield from (f"// {line}" for line in comments(expression))
     yield from ["#include <math.h>", ""]
     yield f"void {name}(const double x[{len(expression.symbols)}], double y[{len(outputs)}]) {{"

@@ -47,7 +47,7 @@ WORDS: dict[Operation, str] = {
 }
 BINARY: tuple[Operation, ...] = ("add", "sub", "mul", "div")
 SEEDS = 100
-"""Seeds with two operands and no other input; other contests have those of the papers on single modules."""
+"""Seeds with two inputs; contests with more have those of the papers on single modules."""
 ITERATIONS, ROWS = 200, 1024
 """Iterations of the second-order recipe, and observations of each."""
 
@@ -60,7 +60,7 @@ def contest(operation: Operation, inputs: int) -> Experiment:
         item=f"{symbol(operation)}, {inputs} inputs",
         title=f"{WORDS[operation]} by one layer of {inputs} inputs",
         specs=(*adam, *second_order(operation, [spec.task for spec in adam])),
-        seeds=SEEDS if inputs == 2 and operation in BINARY else single_module.SEEDS,
+        seeds=SEEDS if inputs == 2 else single_module.SEEDS,
         axis="interpolation",
     )
 
