@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from arithmos.statistics import median, median_prediction, student_t, upper_mean
+from arithmos.statistics.location import median_below
 
 samples = arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e6, 1e6))
 
@@ -92,3 +93,10 @@ def test_median_prediction_of_nothing_and_for_nothing():
     assert not median_prediction([1.0, 2.0], 5).has_bounds
     with pytest.raises(ValueError, match="n must be at least 1, got 0"):
         median_prediction([1.0], 0)
+
+
+@given(st.integers(1, 300), st.integers(1, 300))
+def test_the_chance_of_a_median_is_the_tail_of_a_beta_binomial_distribution(n, size):
+    r = np.arange(1, size + 1)
+    expected = stats.betabinom.sf((n + 1) // 2 - 1, n, r, size + 1 - r)
+    np.testing.assert_allclose(median_below(n, r, size), expected, rtol=1e-9, atol=1e-12)

@@ -73,3 +73,8 @@ def test_empty_samples_tell_nothing():
     share, p = statistics.rank_sum([([], [1])])
     assert math.isnan(share)
     assert p == 1
+
+
+@given(many)
+def test_ranks_are_scipys(x):
+    np.testing.assert_array_equal(statistics.ranked(np.array(x, float)), stats.rankdata(x))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
-import scipy.stats
+from scipy import special
 
 from .certificate import Constant
 from .refine import estimated, free_numbers, loss_of
@@ -58,7 +58,7 @@ def _intervals(node: Node, x: Floats, y: Floats, w: Floats, chosen: Bools) -> li
     """Return middle and half width of each interval, with some numbers free."""
     step, errors = _step(node, x, y, w, chosen)
     spare = max(len(y) - int(chosen.sum()), 1)
-    half = float(scipy.stats.t.ppf((1 + LEVEL) / 2, spare)) * errors
+    half = float(special.stdtrit(spare, (1 + LEVEL) / 2)) * errors
     return [*zip(_all(_moved(node, step)), half.tolist(), strict=True)]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
-import scipy.stats
+from scipy import special
 
 from .dictionary import sums
 from .pool import Pool
@@ -76,7 +76,7 @@ def _powers_by(pool: Pool, columns: tuple[int, ...], weight: Floats, level: floa
         reduced, solution, errors = _solve(design[:, ~mixed], z, weight)
         k, free = int(mixed.sum()), len(y) - design.shape[1]
         f = max(reduced - full, 0.0) / k / (full / free) if full > 0 else 0.0
-        if full > 1e-20 * len(y) and scipy.stats.f.sf(f, k, free) < level:
+        if full > 1e-20 * len(y) and special.fdtrc(k, free, f) < level:
             continue
         power = solution[1 + i] / spread[i]
         error = errors[1 + i] / spread[i]

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
-import scipy.stats
+from scipy import special
 
+from ..statistics import ranked
 from .terms import Floats
 
 LEVEL = 1e-4
@@ -80,7 +81,7 @@ def _single(r: Floats, x: Floats, fitted: Floats) -> Iterator[tuple[str, tuple[i
         where: tuple[int, ...] = () if i < 0 else (i,)
         if not np.ptp(column) > 0:
             continue
-        unit = scipy.stats.rankdata(column)
+        unit = ranked(column)
         unit = (unit - unit.mean()) / unit.std()
         yield "trend", where, _correlated(r, unit)
         yield "curve", where, _correlated(r, unit**2 - 1)
@@ -96,7 +97,7 @@ def _correlated(r: Floats, feature: Floats, signed: bool = False) -> float:
     if not deviation > 0:
         return 1.0
     score = float(product.mean()) / deviation * np.sqrt(len(r))
-    tail = scipy.stats.t.sf(score if signed else abs(score), len(r) - 1)
+    tail = special.stdtr(len(r) - 1, -score if signed else -abs(score))
     return float(tail if signed else 2 * tail)
 
 
@@ -113,7 +114,7 @@ def _groups(r: Floats, column: Floats) -> float:
     k, free = int(kept.sum()) - 1, len(r) - int(kept.sum())
     if k < 1 or free < 3 or not within > 0:
         return 1.0
-    return float(scipy.stats.f.sf(between / k / (within / free), k, free))
+    return float(special.fdtrc(k, free, between / k / (within / free)))
 
 
 def _pairs(r: Floats, x: Floats, columns: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...], float]]:
@@ -141,7 +142,7 @@ def _polynomials(r: Floats, x: Floats, columns: Sequence[int]) -> Iterator[tuple
         terms = math.comb(len(part) + degree, degree)
         if not len(part) or terms > len(r) // share:
             return
-        units = np.stack([_unit(scipy.stats.rankdata(x[:, i])) for i in part], 1)
+        units = np.stack([_unit(ranked(x[:, i])) for i in part], 1)
         chosen = [c for k in range(degree + 1) for c in combinations_with_replacement(range(len(part)), k)]
         design = np.stack([units[:, list(c)].prod(1) for c in chosen], 1)
         basis, singular, _ = np.linalg.svd(design, full_matrices=False)
@@ -151,7 +152,7 @@ def _polynomials(r: Floats, x: Floats, columns: Sequence[int]) -> Iterator[tuple
         left = float(r @ r) - explained
         if left > 0:
             f = explained / basis.shape[1] / (left / free)
-            yield "polynomials", tuple(part), float(scipy.stats.f.sf(f, basis.shape[1], free))
+            yield "polynomials", tuple(part), float(special.fdtrc(basis.shape[1], free, f))
 
 
 def _unit(column: Floats) -> Floats:
@@ -164,7 +165,7 @@ def _kernels(r: Floats, x: Floats, columns: Sequence[int]) -> Iterator[tuple[str
     if not len(columns):
         return
     rows = np.arange(len(r)) if len(r) <= MOST_ROWS else np.linspace(0, len(r) - 1, MOST_ROWS).astype(int)
-    part = np.stack([_unit(scipy.stats.rankdata(x[rows, i])) for i in columns], 1)
+    part = np.stack([_unit(ranked(x[rows, i])) for i in columns], 1)
     distance = ((part[:, None, :] - part[None, :, :]) ** 2).sum(-1)
     middle = float(np.median(distance[distance > 0])) if (distance > 0).any() else 1.0
     target = r[rows] - r[rows].mean()

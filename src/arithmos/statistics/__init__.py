@@ -21,6 +21,7 @@ from .prediction import median_ps as median_ps
 from .prediction import prediction_p as prediction_p
 from .prediction import unseen as unseen
 from .ranks import rank_sum as rank_sum
+from .ranks import ranked as ranked
 from .rates import fisher_exact as fisher_exact
 from .rates import fisher_ps as fisher_ps
 from .rates import rate_difference as rate_difference

@@ -3,8 +3,7 @@
 import math
 
 import numpy as np
-import scipy
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from .interval import Interval, sample, tail
@@ -95,8 +94,24 @@ def median_prediction(x: ArrayLike, n: int, level: float = 0.95) -> Interval:
     if not x.size:
         return Interval(math.nan)
     r = np.arange(1, x.size // 2 + 1)
-    below = scipy.stats.betabinom.sf((n + 1) // 2 - 1, n, r, x.size + 1 - r)
+    below = median_below(n, r, x.size)
     return _between(x, int(np.count_nonzero(below <= alpha)))
+
+
+def median_below(n: int, r: NDArray[np.int_], size: int) -> NDArray[np.float64]:
+    """Chance that the median of `n` further values falls below the r-th of `size` observed ones.
+
+    It is the upper tail of the beta-binomial distribution (n, r, size + 1 − r), from half of the n values on.
+
+    Example:
+        >>> median_below(1, np.array([1, 2, 3]), 3)
+        array([0.25, 0.5 , 0.75])
+    """
+    below, r = np.arange((n + 1) // 2, n + 1), r[:, None]
+    ways = -special.betaln(below + 1, n - below + 1) - math.log(n + 1)
+    log = ways + special.betaln(below + r, n - below + size + 1 - r) - special.betaln(r, size + 1 - r)
+    chances: NDArray[np.float64] = np.minimum(np.exp(log).sum(axis=1), 1.0)
+    return chances
 
 
 def _between(ordered: np.ndarray[tuple[int], np.dtype[np.float64]], r: int) -> Interval:

@@ -9,11 +9,11 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from .interval import sample
+from .location import median_below
 
 DRAWS = 2500
 """Number of unseen samples to draw: enough for a p-value of 0.0008."""
@@ -49,7 +49,7 @@ def median_ps(x: ArrayLike, printed: Floats, n: int, error: float = 0.0) -> Floa
     if not x.size:
         return np.full(printed.shape, math.nan)
     r = np.arange(1, x.size + 1)
-    beyond = np.append(scipy.stats.betabinom.sf((n + 1) // 2 - 1, n, r, x.size + 1 - r), 1.0)
+    beyond = np.append(median_below(n, r, x.size), 1.0)
     below = beyond[np.searchsorted(x, printed + error, side="right")]  # observed values that are surely not above it
     above = beyond[x.size - np.searchsorted(x, printed - error, side="left")]
     smaller: Floats = np.minimum(1.0, 2 * np.minimum(below, above))

@@ -4,7 +4,6 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 from scipy import special
 
@@ -80,7 +79,7 @@ def fisher_exact(k1: int, n1: int, k2: int, n2: int) -> float:
     """
     _check_counts(k1, n1, "k1 and n1")
     _check_counts(k2, n2, "k2 and n2")
-    return float(scipy.stats.fisher_exact(np.array([[k1, n1 - k1], [k2, n2 - k2]]))[1])
+    return float(_fisher(k1, n1, np.array([k2]), n2)[0])
 
 
 @lru_cache(maxsize=512)
@@ -96,8 +95,13 @@ def fisher_ps(k: int, n: int, trials: int) -> NDArray[np.float64]:
         array([0.1, 0.4, 1. , 1. ])
     """
     _check_counts(k, n, "k and n")
+    return _fisher(k, n, np.arange(trials + 1), trials)
+
+
+def _fisher(k: int, n: int, counts: NDArray[np.int_], trials: int) -> NDArray[np.float64]:
+    """Return the p-values of k of n against some counts of `trials`."""
     ours = np.arange(n + 1)[None, :]  # ways to divide the successes of both
-    theirs = k + np.arange(trials + 1)[:, None] - ours
+    theirs = k + counts[:, None] - ours
     possible = (theirs >= 0) & (theirs <= trials)
     theirs = np.where(possible, theirs, 0)
     log = -sum(special.gammaln(count + 1) for count in (ours, n - ours, theirs, trials - theirs))
