@@ -54,7 +54,7 @@ class Lines:
             arrays[name][: noise.shape[1]] = noise.T
         arrays["x"][: self.sizes[0]], arrays["t"][:] = x.T, t.T
         widths = {f"n_{k}": size for k, size in enumerate(self.sizes)}
-        names = {**self.names, **arrays, **widths, "strength": strength}
+        names = {**self.names, **arrays, **widths, "strength": strength, "block": 0}
 
         def call(lines):
             with np.errstate(all="ignore"):

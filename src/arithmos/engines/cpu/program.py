@@ -249,8 +249,7 @@ class _Layer:
             size = self.o * self.i
             parts, halves = f"{result}_parts", f"{result}_halves"
             program.shapes |= {parts: (size, WIDTH), halves: (size * WIDTH // 2,)}
-            lines[WEIGH] += [program.call(sums.clear, parts), program.call(sums.clear, result)]
-            lines[phase].append(program.call(sums.add_weight_gradient, first, second, parts))
+            lines[phase].append(program.call(sums.add_weight_gradient, first, second, "block == 0", parts))
             lines[GRADIENT].insert(0, program.call(sums.fold, parts, halves, result))
 
 

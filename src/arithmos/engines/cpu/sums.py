@@ -40,15 +40,15 @@ def weighted_sum(w, x, z):
 
 
 @compiled
-def add_weight_gradient(dz, x, parts):
-    """dw_oi += sum_b dz_ob x_ib, left in parts `[o i, width]` to be summed by `fold` once per batch."""
+def add_weight_gradient(dz, x, first, parts):
+    """dw_oi += sum_b dz_ob x_ib, left in parts `[o i, width]` to be summed by `fold`; the first block sets them."""
     apart()
     n = parts.shape[0] // dz.shape[0]
     for o in range(dz.shape[0]):
         for i in range(n):
             k = o * n + i
             for l in range(WIDTH):
-                parts[k, l] += (
+                parts[k, l] = (ZERO if first else parts[k, l]) + (
                     dz[o, l] * x[i, l]
                     + dz[o, l + WIDTH] * x[i, l + WIDTH]
                     + dz[o, l + 2 * WIDTH] * x[i, l + 2 * WIDTH]
@@ -65,20 +65,13 @@ def _pair(a, n, b):
 
 
 @compiled
-def _add_pair(a, n, b):
-    apart()
-    for k in range(n):
-        b[k] += a[2 * k] + a[2 * k + 1]
-
-
-@compiled
 def fold(parts, halves, dw):
-    """Add the sums of the rows of parts to dw; halves `[8 o i]` is scratch, and so are the parts afterwards."""
+    """Set dw to the sums of the rows of parts; halves `[8 o i]` is scratch, and so are the parts afterwards."""
     flat, n = parts.reshape(parts.size), dw.size
     _pair(flat, 8 * n, halves)
     _pair(halves, 4 * n, flat)
     _pair(flat, 2 * n, halves)
-    _add_pair(halves, n, dw)
+    _pair(halves, n, dw)
 
 
 @compiled
