@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.engines.test_cost import NOTHING
 
 from arithmos import _platform
 from arithmos.cli import main
@@ -48,13 +49,11 @@ def test_a_report_runs_nothing_of_the_current_folder(planted: Path) -> None:
 
 def test_a_local_cluster_runs_nothing_of_the_current_folder(planted: Path) -> None:
     pytest.importorskip("distributed")
-    import pandas as pd
 
     from arithmos.engines.cluster import Cluster
     from arithmos.engines.cost import Clock
 
-    nothing = pd.DataFrame({"spec_id": [], "engine": [], "gpu": [], "elapsed_s": []})
-    with Cluster("local:1", Clock(nothing, []), threads=1, say=lambda line: None) as cluster:
+    with Cluster("local:1", Clock(NOTHING, []), threads=1, say=lambda line: None) as cluster:
         assert cluster.threads == 1
     assert ran(planted) == []
 

@@ -5,7 +5,8 @@ from rich.console import Console
 from tests.factories import make_run
 
 from arithmos import progress
-from arithmos.progress import Watch, duration
+from arithmos._formatting import duration
+from arithmos.progress import Watch
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "arithmos"
 
 LINE = (
     *("statistics", "theory", "philox", "data", "nn", "functional", "optim", "tasks", "spec", "engines"),
-    *("store", "judging", "progress", "papers", "report", "bench", "cli"),
+    *("store", "listed", "judging", "progress", "papers", "report", "bench", "cli"),
 )
 BESIDE = ("formula", "regression", "export")
 """Rooms beside the line; they import none of `FAR`."""

@@ -83,6 +83,13 @@ def installed() -> list[str | int | None]:
     ]
 
 
+def may_have_gpu() -> bool:
+    """Return whether torch might find a GPU, without loading it: whether the system shows one, or does not say."""
+    return WINDOWS or any(
+        Path(path).exists() for path in ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
+    )
+
+
 def flush(descriptor: int) -> None:
     """Write a file's data to the disk."""
     if fcntl is not None and hasattr(fcntl, "F_FULLFSYNC"):  # on macOS fsync stops at the drive's own cache

@@ -1,15 +1,17 @@
 """Progress of a campaign on stderr: a live bar in a terminal, a line now and then elsewhere."""
 
 import time
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
+from ._formatting import duration
 from ._text import printable
-from .engines import Run
-from .judging.runs import is_solved
+
+if TYPE_CHECKING:  # a fit shows its progress before it needs torch
+    from .engines import Run
 
 EVERY_S = 10.0
 TOLD_FROM = 0.002
@@ -73,8 +75,10 @@ class Watch(Barred):
         self._work -= work
         self._show()
 
-    def finished(self, run: Run) -> None:
+    def finished(self, run: "Run") -> None:
         """Add a finished run."""
+        from .judging.runs import is_solved
+
         self._finished += 1
         verdict = is_solved(run)
         self._open += verdict is None
@@ -141,20 +145,3 @@ class Downloads(Barred):
             if not self._console.is_terminal:
                 self._console.print(f"fetching {name}, {total / 1e6:.1f} MB", soft_wrap=True)
         self._bar.update(self._tasks[name], completed=done, total=total)
-
-
-def duration(seconds: float) -> str:
-    """Format a duration in words.
-
-    Example:
-        >>> [duration(s) for s in (0.4, 12, 600, 5400, 200_000)]
-        ['1 s', '12 s', '10 min', '1 h 30 min', '2 d 8 h']
-    """
-    minutes, hours = round(seconds / 60), round(seconds / 3600)
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    if minutes < 90:
-        return f"{minutes} min"
-    if hours < 48:
-        return f"{minutes // 60} h {minutes % 60} min"
-    return f"{hours // 24} d {hours % 24} h"

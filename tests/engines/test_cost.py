@@ -1,6 +1,6 @@
 import dataclasses
 
-import pandas as pd
+import pyarrow as pa
 import pytest
 
 from arithmos.engines import ENGINES
@@ -10,11 +10,12 @@ from arithmos.spec import MODELS, Spec
 from arithmos.tasks import Arithmetic
 
 SPEC = Spec(task=Arithmetic(operation="mul"), model=MODELS["NMU"], iterations=999_999)
-NOTHING = pd.DataFrame({"spec_id": [], "engine": [], "gpu": [], "elapsed_s": []})
+TYPES = {"spec_id": pa.string(), "engine": pa.string(), "elapsed_s": pa.float64(), "gpu": pa.string()}
+NOTHING = pa.schema(TYPES).empty_table()
 
 
 def measured(*rows, gpu=""):
-    return pd.DataFrame(rows, columns=["spec_id", "engine", "elapsed_s"]).assign(gpu=gpu)
+    return pa.Table.from_pylist([dict(zip(TYPES, (*row, gpu), strict=True)) for row in rows], pa.schema(TYPES))
 
 
 def test_every_engine_has_a_pace():
@@ -60,7 +61,7 @@ def test_runs_of_unknown_specs_and_engines_are_passed_over():
 def test_digits_take_what_they_took_with_a_gpu_or_without(gpu, seconds):
     made, other = EXPERIMENTS["mnist-product"].specs[:2]
     without, on_gpu = measured((made.id, "torch", 7000.0)), measured((made.id, "torch", 35.0), gpu="NVIDIA H200")
-    clock = Clock(pd.concat([without, on_gpu]), [made, other], gpu=gpu)
+    clock = Clock(pa.concat_tables([without, on_gpu]), [made, other], gpu=gpu)
     assert clock.seconds(made, "torch") == pytest.approx(seconds)
     assert clock.seconds(other, "torch") == pytest.approx(seconds)
     foreign = Clock(without if gpu else on_gpu, [made], gpu=gpu)

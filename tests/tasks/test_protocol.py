@@ -13,7 +13,7 @@ import pytest
 from arithmos import formula, philox, tasks
 from arithmos._keys import NUMBER, Key, fields
 from arithmos.engines import Control, Engines, Job
-from arithmos.engines.cost import Clock
+from arithmos.engines.cost import TIMES, Clock
 from arithmos.engines.cpu import CpuEngine
 from arithmos.engines.torch import TorchEngine
 from arithmos.judging.cells import judged
@@ -217,7 +217,7 @@ def test_an_own_task_goes_through_engine_store_and_judges(spec, tmp_path):
     assert set(runs["operation"]) == {spec.task.operation}
     assert set(runs["input_size"]) == {4}
     assert runs["exact"].isna().all() == (spec.task.draws(0) is None)
-    assert Clock(store.load(columns=["elapsed_s", "gpu"]), [spec]).seconds(spec, "torch") > 0
+    assert Clock(store.snapshot(TIMES).table(TIMES), [spec]).seconds(spec, "torch") > 0
 
 
 def test_an_own_task_is_resumed_with_the_same_bits(spec, tmp_path):

@@ -6,8 +6,8 @@ Every command of the command line has its counterpart here.
 from .._extras import needs
 
 with needs("bench"):
+    from ..engines.cost import TIMES as TIMES
     from ._compare import compare as compare
-    from ._plan import TIMES as TIMES
     from ._plan import Plan as Plan
     from ._plan import catalogue as catalogue
     from ._plan import clock as clock

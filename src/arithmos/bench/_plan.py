@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..engines import ENGINES, Engine, Engines, Job, Refused
-from ..engines.cost import Clock
+from ..engines import Engine, Engines, Job, Refused
+from ..engines.cost import TIMES, Clock
+from ..listed import Listed, missing, rows
 from ..papers import EXPERIMENTS, FIGURES, PAPERS, SUFFIX, Experiment, Paper, Surface, load
 from ..spec import Model, Spec, model
 from ..store import Snapshot, Store
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 NEEDED = {"sparsity": "without a regularizer", "bounds": "without ranges of its parameters"}
 """Methods of a unit that training uses, with how it is trained without them."""
-
-TIMES = ("elapsed_s", "gpu")
-"""Store columns about the time that runs took."""
 
 
 @dataclass(frozen=True)
@@ -128,17 +126,17 @@ def plan(experiments: Sequence[Experiment], store: Store | Snapshot, engines: En
     refused: list[tuple[Job, str]] = []
     stored = store.snapshot()
     for spec, count in specs:
-        missing, preferred = _missing(stored, spec, count)
-        if engines.name == "auto" and not missing[preferred]:
+        lacking, preferred = missing(stored, spec, count)
+        if engines.name == "auto" and not lacking[preferred]:
             continue
         try:
             engine = engines.choose(spec, preferred)
         except Refused as error:
-            left = missing[preferred if engines.name == "auto" else engines.name]
+            left = lacking[preferred if engines.name == "auto" else engines.name]
             refused.append((Job(spec, left), str(error)))
             continue
-        if missing[engine.name]:
-            by_engine.setdefault(engine.name, (engine, []))[1].append(Job(spec, missing[engine.name]))
+        if lacking[engine.name]:
+            by_engine.setdefault(engine.name, (engine, []))[1].append(Job(spec, lacking[engine.name]))
     lines = dict.fromkeys(f"refused: {job.spec.model.name}: {why}" for job, why in refused)
     if refused and len(refused) == len(specs):
         raise Refused("; ".join(lines))
@@ -158,16 +156,10 @@ def _specs(experiments: Sequence[Experiment]) -> list[tuple[Spec, int]]:
     return list(seeds.values())
 
 
-def _missing(stored: Snapshot, spec: Spec, count: int) -> tuple[dict[str, Sequence[int]], str]:
-    """Return the seeds that each engine has not run, and the engine that has run most."""
-    missing: dict[str, Sequence[int]] = {name: stored.missing(spec, count, name) for name in ENGINES}
-    return missing, min(missing, key=lambda name: len(missing[name]))
-
-
 def clock(store: Store | Snapshot, experiments: Sequence[Experiment] = (), *, threads: int | None = None) -> Clock:
     """Return a clock for this machine, calibrated by the stored runs."""
     specs = [spec for experiment in (*EXPERIMENTS.values(), *experiments) for spec in experiment.specs]
-    return Clock(store.load(columns=TIMES), specs, threads, gpu=torch.cuda.is_available())
+    return Clock(store.snapshot(TIMES).table(TIMES), specs, threads, gpu=torch.cuda.is_available())
 
 
 def estimate(todo: Plan, pace: Clock) -> "pd.DataFrame":
@@ -197,31 +189,7 @@ def catalogue(
 
     stored = (store if isinstance(store, Store) else Store(store)).snapshot(TIMES)
     engines, pace = Engines(engine, say=lambda line: None), clock(stored)
-    rows = []
     chosen = list(PAPERS.values() if papers is None else papers)
-    for experiment in (experiment for paper in chosen for experiment in paper.experiments):
-        left, seconds = 0, 0.0
-        for spec, count in _specs([experiment]):
-            missing, preferred = _missing(stored, spec, count)
-            if engines.name == "auto" and not missing[preferred]:
-                continue
-            name = engines.likely(spec, preferred)
-            if runs := len(missing[name]):
-                left, seconds = left + runs, seconds + pace.seconds(spec, name, runs) * runs
-        rows.append(
-            {
-                "name": experiment.qualified_name,
-                "item": experiment.item,
-                "runs": experiment.runs,
-                "iterations": experiment.iterations,
-                "stored": experiment.runs - left,
-                "seconds": seconds,
-            }
-        )
-    nothing = {"runs": 0, "iterations": 0, "stored": 0, "seconds": 0.0}
-    rows += [
-        {"name": f"{paper.key}/{surface.name}", "item": surface.item, **nothing}
-        for paper in chosen
-        for surface in paper.surfaces
-    ]
-    return pd.DataFrame(rows)
+    experiments = [experiment for paper in chosen for experiment in paper.experiments]
+    surfaces = [Listed(f"{paper.key}/{surface.name}", surface.item) for paper in chosen for surface in paper.surfaces]
+    return pd.DataFrame(rows([*experiments, *surfaces], stored, engines.likely, pace.seconds, engines.name))

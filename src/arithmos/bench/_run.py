@@ -14,13 +14,13 @@ from typing import Protocol
 
 from .._platform import STOP_SIGNALS
 from ..engines import Control, Engines, Run
-from ..engines.cost import Clock
+from ..engines.cost import TIMES, Clock
 from ..judging.exact import judged_runs
 from ..papers import Experiment
 from ..spec import Model, Spec
 from ..spec.memory import check_curve
 from ..store import Store
-from ._plan import TIMES, clock, load_units, plan, select
+from ._plan import clock, load_units, plan, select
 from ._sharing import Others, arrange
 
 

@@ -32,10 +32,10 @@ def list_(papers: Sequence[str], store: Path, format: Any, width: Any) -> None:
 
     For each: its place in the paper, its runs, how many of them are stored, and how long the others might take.
     """
-    made = partial(catalogue_page, papers, store, format, width)
     if papers:  # whose files are anywhere
-        echo(made())
+        echo(catalogue_page(papers, store, format, width))
     else:
+        made = partial(whole_catalogue, store, format, width)
         echo(kept("list", made, [format, width, str(store.resolve()), files(store), machine()]))
 
 
@@ -92,6 +92,17 @@ def show(
             echo(spec_page(*made, as_json=as_json) if seed is None else run_page(*made, seed, as_json=as_json))
         else:
             echo(experiment_page(name, toml))
+
+
+def whole_catalogue(store: Path, format: Any, width: Any) -> str:
+    """Return the experiments of all installed papers as a table, without loading them if their data suffices."""
+    from .. import listed
+    from ..report.tables import listing
+
+    if not listed.suffices():
+        return catalogue_page([], store, format, width)
+    rows = listed.shipped_rows(store)
+    return listing.write_rows(rows, "Experiments", listing.CATALOGUE, format, names=[*rows[0]], width=width)
 
 
 def catalogue_page(papers: Sequence[str], store: Path, format: Any, width: Any) -> str:

@@ -114,7 +114,7 @@ def preview(
 
 def conclusion(outcome: "Outcome", store: Path, command: str) -> str:
     """Return what became of a campaign, and how to resume it."""
-    from ..progress import duration
+    from .._formatting import duration
 
     done = outcome.stored + outcome.finished
     counts = Counter(part.spec.model.name for part in outcome.missed for _ in part.seeds)

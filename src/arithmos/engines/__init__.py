@@ -1,15 +1,17 @@
 """Engines: one contract, several speeds. Each is imported when it is asked for."""
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from .._choices import ENGINE_NAMES
-from ..spec import Spec
 from .contract import Control as Control
 from .contract import Curve as Curve
 from .contract import Engine as Engine
 from .contract import Job as Job
 from .contract import Run as Run
-from .probe import finding, unsuited
+
+if TYPE_CHECKING:
+    from ..spec import Spec
 
 
 def _torch() -> Engine:
@@ -63,7 +65,7 @@ class Engines:
         self._made: dict[str, Engine | str] = {}
         self._said: set[str] = set()
 
-    def choose(self, spec: Spec, preferred: str | None = None) -> Engine:
+    def choose(self, spec: "Spec", preferred: str | None = None) -> Engine:
         """Return the engine for a spec.
 
         Args:
@@ -74,6 +76,8 @@ class Engines:
         Raises:
             Refused: a unit of the spec fails a trial, or the engine that was asked for by name cannot run it.
         """
+        from .probe import finding
+
         found, engine = finding(spec), None
         if found.refused:
             raise Refused(found.refused)
@@ -90,8 +94,9 @@ class Engines:
             self.say(f"seed by seed: {spec.model.name}: {found.alone}")
         return engine
 
-    def likely(self, spec: Spec, preferred: str | None = None) -> str:
+    def likely(self, spec: "Spec", preferred: str | None = None) -> str:
         """Return the name of the engine that `choose` will probably return, without a trial of the spec's units."""
+        from .probe import unsuited
 
         def may_run(name: str) -> bool:
             return name == "torch" or not (unsuited(spec) or isinstance(self._make(name), str))
@@ -107,7 +112,7 @@ class Engines:
             self._said.add(line)
             self._say(line)
 
-    def able(self, spec: Spec) -> list[str]:
+    def able(self, spec: "Spec") -> list[str]:
         """Return the names of the engines that can run a spec on this machine."""
         return [name for name in ENGINES if self._ask(name, spec)[0] is not None]
 
@@ -120,7 +125,7 @@ class Engines:
                 self._made[name] = str(error)
         return self._made[name]
 
-    def _ask(self, name: str, spec: Spec) -> tuple[Engine | None, str]:
+    def _ask(self, name: str, spec: "Spec") -> tuple[Engine | None, str]:
         made = self._make(name)
         if isinstance(made, str):
             return None, made

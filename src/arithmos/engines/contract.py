@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _checks
 from .._seeds import Seeds
-from ..spec import Spec
+
+if TYPE_CHECKING:
+    from ..spec import Spec
 
 Floats = NDArray[np.float32]
 State = dict[str, NDArray[np.generic]]
@@ -38,7 +40,7 @@ NEVER = -1
 class Job:
     """Spec with the seeds to run it with."""
 
-    spec: Spec
+    spec: "Spec"
     seeds: Sequence[int]
 
     def __post_init__(self) -> None:
@@ -83,7 +85,7 @@ class Run:
         exact: whether the network of the best record, with its weights rounded, is the formula; None if not judged.
     """
 
-    spec: Spec
+    spec: "Spec"
     seed: int
     engine: str
     thresholds: Mapping[str, float]
@@ -107,11 +109,11 @@ class Run:
     exact: bool | None = None
 
 
-def _nothing(spec: Spec, seed: int) -> State | None:
+def _nothing(spec: "Spec", seed: int) -> State | None:
     return None
 
 
-def _forget(spec: Spec, seed: int, state: State) -> None:
+def _forget(spec: "Spec", seed: int, state: State) -> None:
     return None
 
 
@@ -119,7 +121,7 @@ class Failed(RuntimeError):
     """Error that a unit raised while it was built or run."""
 
 
-def _raise(spec: Spec, seeds: Sequence[int], why: str) -> None:
+def _raise(spec: "Spec", seeds: Sequence[int], why: str) -> None:
     raise Failed(f"{spec.model.name}, seeds {', '.join(map(str, seeds))}: {why}")
 
 
@@ -159,13 +161,13 @@ class Control:
         all_records: whether to keep every record of the curve instead of a thinned one.
     """
 
-    advance: Callable[[Spec, int], None] = lambda spec, iterations: None
+    advance: Callable[["Spec", int], None] = lambda spec, iterations: None
     stopped: Callable[[], bool] = lambda: False
-    resume: Callable[[Spec, int], State | None] = _nothing
-    resumed: Callable[[Spec, int], None] = lambda spec, step: None
-    suspend: Callable[[Spec, int, State], None] = _forget
-    wanted: Callable[[Spec, int], bool] = lambda spec, seed: True
-    failed: Callable[[Spec, Sequence[int], str], None] = _raise
+    resume: Callable[["Spec", int], State | None] = _nothing
+    resumed: Callable[["Spec", int], None] = lambda spec, step: None
+    suspend: Callable[["Spec", int, State], None] = _forget
+    wanted: Callable[["Spec", int], bool] = lambda spec, seed: True
+    failed: Callable[["Spec", Sequence[int], str], None] = _raise
     say: Callable[[str], None] = lambda line: None
     all_records: bool = False
 
@@ -178,14 +180,14 @@ class Engine(Protocol):
 
     name: str
 
-    def refuses(self, spec: Spec) -> str | None:
+    def refuses(self, spec: "Spec") -> str | None:
         """Return why this engine cannot run the spec, on one line, or None if it can."""
 
     def run(self, jobs: Sequence[Job], control: Control = ...) -> Iterator[Run]:
         """Yield finished runs, in any order."""
 
 
-def curve_records(spec: Spec, all_records: bool = False) -> NDArray[np.int64]:
+def curve_records(spec: "Spec", all_records: bool = False) -> NDArray[np.int64]:
     """Return the indices of the records that a curve keeps: the first, the last, and about 200 on a logarithmic scale.
 
     On sequences of digits all are kept: their thresholds come later, from other runs.

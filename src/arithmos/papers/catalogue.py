@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from .. import _checks
+from ..listed import PAPERS as GROUP
 from ..spec import Spec
 from . import arithmos2026, heim2020, madsen2020, mistry2022, mistry2022division, mistry2022snmu, ranking, schloer2020
 from .evidence import Claim
 from .experiment import Experiment
 from .paper import Criterion, Paper, load_paper
 from .surface import Surface
-
-GROUP = "arithmos.papers"
-"""Entry point group of installed packages with papers."""
 
 
 class OfPaper(Protocol):
@@ -107,7 +105,7 @@ def _installed() -> Iterator[Paper]:
             warnings.warn(f"{point.value!r} must be a Paper, got {_checks.shown(paper)}", stacklevel=2)
 
 
-PAPERS = Papers(
+OWN = (
     madsen2020.paper,
     schloer2020.paper,
     heim2020.paper,
@@ -116,8 +114,10 @@ PAPERS = Papers(
     mistry2022snmu.paper,
     ranking.paper,
     arithmos2026.paper,
-    *_installed(),
 )
+"""Papers of this package."""
+
+PAPERS = Papers(*OWN, *_installed())
 """Papers by key; `PAPERS.find("path/to/folder")` adds one from a folder."""
 
 EXPERIMENTS: Records[Experiment] = Records("experiment", lambda paper: paper.experiments)

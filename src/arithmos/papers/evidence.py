@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import statistics
+from .._formatting import percent, scientific
 from ..judging.cells import Cells, Floats, Judged
 from ..judging.sequences import Place
 from ..statistics import Interval
-from ..statistics.formatting import percent, scientific
 from ..tasks import symbol
 from .experiment import Experiment
 from .power import POINTS, POWER

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any
 
 from .. import _checks
-from ..engines.stored import described
 from ..tasks import KINDS
 
 Columns = dict[str, Any]
@@ -61,6 +60,8 @@ def flat(spec: str) -> Columns:
 @lru_cache(maxsize=2**13)
 def weights(spec: str) -> int:
     """Return the number of weights of a spec's networks; 0 if its units are not all known here."""
+    from ..engines.stored import described  # loads torch
+
     try:
         return described(spec).length
     except ValueError:

@@ -6,15 +6,17 @@ first. A row can be removed only if a remaining row says everything that it says
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ._schema import CURVE, HEAVY, KEY, NUMBERS, entries
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Arrays = dict[str, list[NDArray[Any] | None]]
 Hashes = NDArray[np.uint64]
@@ -22,7 +24,7 @@ Hashes = NDArray[np.uint64]
 _ORDER = [*KEY, "lost", "written", "hash"]
 
 
-def ranks(table: pa.Table) -> pd.DataFrame:
+def ranks(table: pa.Table) -> "pd.DataFrame":
     """Return for each row its run and its rank; the smallest rank of a run counts.
 
     Args:
@@ -35,7 +37,7 @@ def ranks(table: pa.Table) -> pd.DataFrame:
     return frame.assign(lost=-kept, hash=_hash(table, table.schema.names))
 
 
-def counted(ranked: pd.DataFrame) -> NDArray[np.bool_]:
+def counted(ranked: "pd.DataFrame") -> NDArray[np.bool_]:
     """Return which rows count, one per run, given the ranks of rows."""
     first = ranked.reset_index(drop=True).sort_values(_ORDER, kind="stable").drop_duplicates(list(KEY)).index
     return np.isin(np.arange(len(ranked)), first)
@@ -112,6 +114,8 @@ def _hash_column(column: pa.ChunkedArray) -> Hashes:
 def _hash_values(values: NDArray[Any]) -> Hashes:
     if values.dtype.kind == "f":
         values = np.where(np.isnan(values), values.dtype.type(np.nan), values + 0)  # and -0 is 0
+    import pandas as pd  # only stores with several rows of a run need it
+
     hashes: Hashes = pd.util.hash_array(values)
     return hashes
 

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -45,7 +44,7 @@ class Index:
         table = concat([*tables.values()], RUNS).select(KEY)
         self.ids, spec = _encoded(table["spec_id"])
         self.engines, engine = _encoded(table["engine"])
-        self._keys = np.stack([spec, table["seed"].to_numpy(), engine])
+        self._keys = np.stack([spec, np.from_dlpack(table["seed"].combine_chunks()), engine])
         self._sorted = np.lexsort(self._keys[::-1])
         self._first = np.diff(self._keys[:, self._sorted], prepend=-1).any(axis=0)
         self.rows, self.runs = len(table), int(self._first.sum())
@@ -155,6 +154,8 @@ class Runs(Folder):
 
     def _not_counted(self, copies: RowNumbers) -> RowNumbers:
         """Return the rows that do not count, of those of runs that have several."""
+        import pandas as pd
+
         ranked = [ranks(self.table(name).take(rows)).assign(part=name, row=rows) for name, rows in copies.items()]
         frame = pd.concat(ranked)
         return {str(name): part["row"].to_list() for name, part in frame[~counted(frame)].groupby("part")}
@@ -163,8 +164,9 @@ class Runs(Folder):
 def _encoded(column: pa.ChunkedArray) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
     """Return the values of a column in ascending order, and the position of each row's value among them."""
     encoded = column.combine_chunks().dictionary_encode()
-    values, places = np.unique(encoded.dictionary.to_numpy(zero_copy_only=False), return_inverse=True)
-    return values, places[encoded.indices.to_numpy()]
+    different = np.array(encoded.dictionary.to_pylist(), object)  # `to_numpy` loads pandas
+    values, places = np.unique(different, return_inverse=True)
+    return values, places[np.from_dlpack(encoded.indices)]
 
 
 def keys(table: pa.Table) -> Iterator[RunKey]:
@@ -174,4 +176,7 @@ def keys(table: pa.Table) -> Iterator[RunKey]:
 
 def concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     """Concatenate tables; without any, return an empty one."""
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    if tables:
+        return pa.concat_tables(tables)
+    nothing = [pa.nulls(0, kind) for kind in schema.types]  # `empty_table` loads pandas
+    return pa.Table.from_arrays(nothing, schema=schema)

@@ -12,10 +12,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
 from tokenize import TokenError
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -24,8 +23,12 @@ from .. import __version__
 from .._platform import processor
 from ..engines.code import CODE
 from ..engines.contract import NEVER, Run, State
-from ..spec import Spec
 from ._described import OF_TASKS, flat
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..spec import Spec
 
 TEXT, COUNT, REAL, FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 FLOATS, COUNTS = pa.list_(pa.float32()), pa.list_(pa.int64())
@@ -128,7 +131,7 @@ def table_of_runs(runs: Sequence[Run], written: datetime) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=RUNS)
 
 
-def _describe(spec: Spec) -> dict[str, Any]:
+def _describe(spec: "Spec") -> dict[str, Any]:
     return {"spec": spec.json(), "model": spec.model.name, "label": spec.model.label} | flat(spec.json())
 
 
@@ -144,7 +147,7 @@ def entries(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
 
 
-def frame_of(table: pa.Table) -> pd.DataFrame:
+def frame_of(table: pa.Table) -> "pd.DataFrame":
     """Return a table as a data frame, with one column per name for columns of values by name.
 
     Where a row has no such name, thresholds are NaN, steps are -1 for never, and anything else is null.
@@ -167,7 +170,7 @@ def _environment() -> dict[str, str]:
     return {"python": platform.python_version(), **versions, "processor": processor()}
 
 
-def row_of_state(spec: Spec, seed: int, engine: str, state: State) -> dict[str, Any]:
+def row_of_state(spec: "Spec", seed: int, engine: str, state: State) -> dict[str, Any]:
     """Return a suspended run as a row, without its time."""
     arrays = []
     for name, array in state.items():

@@ -4,17 +4,22 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from .._seeds import Seeds
-from ..spec import Spec
 from ._folder import RETRY_S, RunKey
 from ._runs import Places, Runs, concat
 from ._schema import COLUMNS, CURVE, KEY, LIGHT, RUNS, frame_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..engines.cost import Work
+    from ..spec import Spec
 
 
 class Snapshot:
@@ -38,7 +43,8 @@ class Snapshot:
             index, tables = self._runs.read(self._columns)
             table = concat([*tables.values()], RUNS).select(self._columns).combine_chunks()
             try:
-                self._index, self._table = index, table.take(index.order)
+                order = pa.Array.from_buffers(pa.int64(), len(index.order), [None, pa.py_buffer(index.order)])
+                self._index, self._table = index, table.take(order)  # an array of NumPy's would load pandas
                 return
             except FileNotFoundError:
                 time.sleep(RETRY_S)
@@ -65,21 +71,21 @@ class Snapshot:
             self._columns = self._table.schema.names
         return self
 
-    def missing(self, spec: Spec, seeds: int, engine: str) -> Seeds:
+    def missing(self, spec: "Spec | Work", seeds: int, engine: str) -> Seeds:
         """Return those of the seeds 0 … seeds - 1 that have no run of an engine yet."""
         return Seeds.without(range(seeds), sorted(self._index.seeds.get((spec.id, engine), ())))
 
     def load(
         self,
         *,
-        specs: Iterable[Spec | str] | None = None,
+        specs: Iterable["Spec | str"] | None = None,
         runs: Iterable[RunKey] | None = None,
         columns: Sequence[str] | None = None,
-    ) -> pd.DataFrame:
+    ) -> "pd.DataFrame":
         """Return runs as a table; see `Store.load`."""
         return frame_of(self.table(LIGHT if columns is None else columns, specs, runs))
 
-    def curves(self, *, specs: Iterable[Spec | str] | None = None) -> pd.DataFrame:
+    def curves(self, *, specs: Iterable["Spec | str"] | None = None) -> "pd.DataFrame":
         """Return learning curves; see `Store.curves`."""
         table = self.table(CURVE, specs).combine_chunks()
         parents = pc.list_parent_indices(table[CURVE[0]])
@@ -88,7 +94,7 @@ class Snapshot:
         frame: pd.DataFrame = pa.table(columns).to_pandas()
         return frame
 
-    def described(self, columns: Sequence[str]) -> pd.DataFrame:
+    def described(self, columns: Sequence[str]) -> "pd.DataFrame":
         """Return columns that follow from the spec, one row per spec, read from as few parts as possible."""
 
         def first() -> Places:
@@ -99,7 +105,7 @@ class Snapshot:
         return frame.drop(columns=["seed", "engine"])
 
     def table(
-        self, columns: Sequence[str], specs: Iterable[Spec | str] | None = None, runs: Iterable[RunKey] | None = None
+        self, columns: Sequence[str], specs: Iterable["Spec | str"] | None = None, runs: Iterable[RunKey] | None = None
     ) -> pa.Table:
         """Return columns of runs, one row per run, ordered by run, with the columns that identify it."""
         ids = None if specs is None else {spec if isinstance(spec, str) else spec.id for spec in specs}

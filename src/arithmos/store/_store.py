@@ -5,12 +5,11 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
 import pyarrow as pa
 
 from ..engines.contract import Run, State
-from ..spec import Spec
 from ._duplicates import own_rows
 from ._folder import RunKey
 from ._pack import fewest, latest
@@ -20,6 +19,11 @@ from ._schema import CURVE, LIGHT, RUNS, STATES, now, row_of_state, table_of_run
 from ._snapshot import Snapshot
 from ._states import States
 from ._writer import RunJudge, Writer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..spec import Spec
 
 PACKED_BYTES = 16 * 2**20
 PACKED_FILES = 8
@@ -108,7 +112,7 @@ class Store:
         """Return a buffer for runs that come one by one; see `Writer`."""
         return Writer(self, flush_s=flush_s, flush_runs=flush_runs, judge=judge)
 
-    def missing(self, spec: Spec, seeds: Iterable[int], engine: str | None = None) -> tuple[int, ...]:
+    def missing(self, spec: "Spec", seeds: Iterable[int], engine: str | None = None) -> tuple[int, ...]:
         """Return the seeds without a run of this engine, or of any by default."""
         index, name = self.seeds(), spec.id
         stored = [found for (spec_id, by), found in index.items() if spec_id == name and engine in (None, by)]
@@ -117,10 +121,10 @@ class Store:
     def load(
         self,
         *,
-        specs: Iterable[Spec | str] | None = None,
+        specs: Iterable["Spec | str"] | None = None,
         runs: Iterable[RunKey] | None = None,
         columns: Sequence[str] | None = None,
-    ) -> pd.DataFrame:
+    ) -> "pd.DataFrame":
         """Return the runs as a table, one row per run, ordered by spec, seed and engine.
 
         Of several rows of one run, the one that keeps more weights and records counts, and among equals the first
@@ -135,7 +139,7 @@ class Store:
         snapshot = self.snapshot(columns if specs is None and runs is None else ())
         return snapshot.load(specs=specs, runs=runs, columns=columns)
 
-    def curves(self, *, specs: Iterable[Spec | str] | None = None) -> pd.DataFrame:
+    def curves(self, *, specs: Iterable["Spec | str"] | None = None) -> "pd.DataFrame":
         """Return the learning curves, one row per record: `step`, `validation`, `test` and `sparsity`."""
         return self.snapshot(CURVE if specs is None else ()).curves(specs=specs)
 
@@ -147,21 +151,21 @@ class Store:
         """
         return Snapshot(self._runs, columns)
 
-    def suspend(self, spec: Spec, seed: int, engine: str, state: State) -> None:
+    def suspend(self, spec: "Spec", seed: int, engine: str, state: State) -> None:
         """Keep the state of an unfinished run, so that its engine can resume it."""
         self.suspend_all([(spec, seed, engine, state)])
 
-    def suspend_all(self, cut: Iterable[tuple[Spec, int, str, State]]) -> None:
+    def suspend_all(self, cut: Iterable[tuple["Spec", int, str, State]]) -> None:
         """Keep the states of many runs, in one file."""
         rows = [row_of_state(*run) for run in cut]
         if rows:
             self._states.add(rows)
 
-    def resume(self, spec: Spec, seed: int, engine: str) -> State | None:
+    def resume(self, spec: "Spec", seed: int, engine: str) -> State | None:
         """Return the last state of a suspended run, or None to start it again."""
         return self._states.get((spec.id, seed, engine))
 
-    def forget(self, spec: Spec, seed: int, engine: str) -> None:
+    def forget(self, spec: "Spec", seed: int, engine: str) -> None:
         """Remove the states of a run; `append` does it for those that it stores."""
         self._states.forget((spec.id, seed, engine))
 

@@ -8,10 +8,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ..engines.contract import Run, State
-from ..spec import Spec
 from ._folder import RunKey
 
 if TYPE_CHECKING:
+    from ..spec import Spec
     from ._store import Store
 
 RunJudge = Callable[[Sequence[Run]], Iterable[Run]]
@@ -79,7 +79,7 @@ class Writer:
         else:
             self._flush_later()
 
-    def suspend(self, spec: Spec, seed: int, engine: str, state: State) -> None:
+    def suspend(self, spec: "Spec", seed: int, engine: str, state: State) -> None:
         """Keep the last state of an unfinished run; it is stored with the next runs, all states in one file."""
         self._states[spec.id, seed, engine] = (spec, seed, engine, state)
         self._flush_later()

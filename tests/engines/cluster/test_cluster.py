@@ -13,6 +13,7 @@ import pytest
 from distributed import Client, KilledWorker, LocalCluster
 from distributed.protocol.pickle import dumps
 from tests.engines.cuda.shim import HOPPER
+from tests.engines.test_cost import NOTHING
 from tests.factories import make_run, make_sound_state, make_spec, make_state
 from tests.test_bench import EXPERIMENT, SPECS
 from tests.test_cli import OWN_UNIT
@@ -29,7 +30,7 @@ from arithmos.spec import Layer, Model, as_unit
 from arithmos.store import Store
 from arithmos.tasks import TEN_PARAMETERS
 
-EVEN = Clock(pd.DataFrame({"spec_id": [], "engine": [], "gpu": [], "elapsed_s": []}), (), threads=1)
+EVEN = Clock(NOTHING, (), threads=1)
 RESULTS = ["engine", "best_step", "best_validation", "best_test", "solved_at", "best_weights", "end_weights"]
 
 

@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 import pytest
 from tests.factories import make_run
 
+from arithmos._formatting import percent, scientific
 from arithmos.papers import EXPERIMENTS
 from arithmos.report import render, summarize
 from arithmos.report.tables.grid import FORMATS, Cell, Grid
-from arithmos.statistics.formatting import percent, scientific
 from arithmos.store import Store
 
 SUFFIXES = {"text": "txt", "markdown": "md", "latex": "tex", "html": "html", "json": "json"}

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from ... import statistics
+from ..._formatting import percent
 from ...statistics import Interval
-from ...statistics.formatting import percent
 from ..evidence import (
     Case,
     Cases,

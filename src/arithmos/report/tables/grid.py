@@ -5,15 +5,18 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from ..._choices import Format
 from ..._text import TEX
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Groups = list[list[list[str]]]
 """Groups of rows of text."""
@@ -81,15 +84,21 @@ class Grid:
         return text(self, width) if format == "text" else FORMATS[format](self)
 
 
-def to_json(frame: pd.DataFrame) -> str:
+def to_json(frame: "pd.DataFrame") -> str:
     """Return a frame as a JSON list of rows; missing and non-finite values become null."""
-    return json.dumps([plain(row) for row in frame.to_dict("records")], ensure_ascii=False, indent=1)
+    return plain_rows(frame.to_dict("records"))
+
+
+def plain_rows(rows: Sequence[Mapping[Any, Any]]) -> str:
+    """Return rows of named values as a JSON list; missing and non-finite values become null."""
+    return json.dumps([plain(row) for row in rows], ensure_ascii=False, indent=1)
 
 
 def plain(value: object) -> object:
     """Return a value as JSON can hold it: arrays as lists, missing and non-finite values as None.
 
     Example:
+        >>> import pandas as pd
         >>> plain({"rates": np.array([0.5, np.nan]), "runs": pd.NA})
         {'rates': [0.5, None], 'runs': None}
     """
@@ -99,7 +108,11 @@ def plain(value: object) -> object:
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    if value is pd.NA or value is pd.NaT or (isinstance(value, float) and not math.isfinite(value)):
+    if value is None or isinstance(value, str | int | float):
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+    import pandas as pd  # which made the value
+
+    if value is pd.NA or value is pd.NaT:
         return None
     return value.isoformat() if isinstance(value, pd.Timestamp) else value
 

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from ..._choices import Format
+from ..._formatting import scientific
 from ...judging.cells import Cells, Judged, judged
 from ...papers import EXPERIMENTS, Experiment
-from ...statistics.formatting import scientific
 from ...store import Store
 from ...tasks import symbol
 from .grid import Cell, Grid, to_json

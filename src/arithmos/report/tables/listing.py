@@ -1,19 +1,18 @@
 """Lists of experiments, models, specs and runs."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
-
-import pandas as pd
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..._choices import Format
-from ...engines import Engines
-from ...papers import Experiment
-from ...papers.experiment import axis_value
-from ...progress import duration
-from ...spec import Model, Spec
-from ...statistics.formatting import scientific
-from ...tasks import TEN_PARAMETERS
-from .grid import Cell, Grid, to_json
+from ..._formatting import duration, scientific
+from .grid import Cell, Grid, plain_rows
+
+if TYPE_CHECKING:  # the list of experiments needs neither torch nor pandas
+    import pandas as pd
+
+    from ...engines import Engines
+    from ...papers import Experiment
+    from ...spec import Model
 
 Columns = Mapping[str, tuple[str, Callable[[Any], str]]]
 
@@ -67,18 +66,36 @@ MEASURED = ["exact", "solved_at", "best_step", "best_test", "best_sparsity", "en
 
 
 def write(
-    frame: pd.DataFrame, title: str, columns: Columns, format: Format = "text", *, width: int | None = None
+    frame: "pd.DataFrame", title: str, columns: Columns, format: Format = "text", *, width: int | None = None
 ) -> str:
     """Render a list in one of the formats of a table; columns that are not described are shown as they are."""
+    return write_rows(frame.to_dict("records"), title, columns, format, names=[*map(str, frame)], width=width)
+
+
+def write_rows(
+    rows: Sequence[Mapping[Any, Any]],
+    title: str,
+    columns: Columns,
+    format: Format = "text",
+    *,
+    names: Sequence[str],
+    width: int | None = None,
+) -> str:
+    """Render rows of named values as `write` does a frame."""
     if format == "json":
-        return to_json(frame)
-    shown = [columns.get(name, (name.replace("_", " ").capitalize(), str)) for name in map(str, frame)]
-    rows = [[Cell(show(value)) for value, (_, show) in zip(row, shown, strict=True)] for row in frame.to_numpy(object)]
-    return Grid(title, [header for header, _ in shown], [rows], optional=OPTIONAL).write(format, width)
+        return plain_rows(rows)
+    shown = [columns.get(name, (name.replace("_", " ").capitalize(), str)) for name in names]
+    cells = [[Cell(show(row[name])) for name, (_, show) in zip(names, shown, strict=True)] for row in rows]
+    return Grid(title, [header for header, _ in shown], [cells], optional=OPTIONAL).write(format, width)
 
 
-def models(chosen: Iterable[Model], engines: Engines) -> pd.DataFrame:
+def models(chosen: "Iterable[Model]", engines: "Engines") -> "pd.DataFrame":
     """Return models with their layers, their regularizer, and the engines of this machine that can run them."""
+    import pandas as pd
+
+    from ...spec import Spec
+    from ...tasks import TEN_PARAMETERS
+
     rows = []
     for model in chosen:
         schedule = model.schedule
@@ -96,8 +113,12 @@ def models(chosen: Iterable[Model], engines: Engines) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def specs(experiment: Experiment) -> pd.DataFrame:
+def specs(experiment: "Experiment") -> "pd.DataFrame":
     """Return the specs of an experiment."""
+    import pandas as pd
+
+    from ...papers.experiment import axis_value
+
     return pd.DataFrame(
         {
             "spec_id": spec.id,

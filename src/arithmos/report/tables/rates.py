@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from ... import statistics
+from ..._formatting import percent
 from ...papers import Experiment
 from ...statistics import Interval
-from ...statistics.formatting import percent
 from .grid import Cell
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from ..._choices import Format
+from ..._formatting import percent, scientific
 from ...papers import Experiment, criteria_of
-from ...statistics.formatting import percent, scientific
 from ...tasks import symbol
 from .grid import Cell, Grid, to_json
 from .summary import estimated

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from ..._choices import Format
+from ..._formatting import percent, scientific
 from ...papers import EXPERIMENTS, OWN, PAPERS, Experiment, Finding
 from ...papers.verdicts import WORDS, is_rate, matrix
-from ...statistics.formatting import percent, scientific
 from ...tasks import symbol
 from .grid import Cell, Grid, to_json
 

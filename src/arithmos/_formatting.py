@@ -21,3 +21,20 @@ def scientific(value: float) -> str:
         return "0" if value == 0 else "∞"
     mantissa, _, exponent = f"{value:.1e}".partition("e")
     return f"{mantissa}·10{str(int(exponent)).translate(_SUPERSCRIPT)}".replace("-", "−")
+
+
+def duration(seconds: float) -> str:
+    """Format a duration in words.
+
+    Example:
+        >>> [duration(s) for s in (0.4, 12, 600, 5400, 200_000)]
+        ['1 s', '12 s', '10 min', '1 h 30 min', '2 d 8 h']
+    """
+    minutes, hours = round(seconds / 60), round(seconds / 3600)
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if minutes < 90:
+        return f"{minutes} min"
+    if hours < 48:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{hours // 24} d {hours % 24} h"
