@@ -51,6 +51,18 @@ def test_an_engine_is_loaded_when_it_is_asked_for():
     assert engines & loaded_by("from arithmos.engines import ENGINES; ENGINES['torch']()") == {"arithmos.engines.torch"}
 
 
+def test_a_fit_in_closed_form_needs_no_torch():
+    """Half of the time to the first candidate would be its import; sympy and charts come after the search, too."""
+    before = loaded_by("from arithmos.regression.from_csv import fit_csv")
+    assert "sklearn" in before
+    assert not packages(before) & {"torch", "sympy", "altair"}
+    fit = "ArithmeticRegressor(random_state=0).fit(x, x[:, 0] * x[:, 1])"
+    data = "import numpy as np; x = np.random.default_rng(0).uniform(1, 2, (60, 3))"
+    after = loaded_by(f"{data}; from arithmos.regression import ArithmeticRegressor; print({fit}.formula_)")
+    assert "sympy" in packages(after)
+    assert "torch" not in packages(after)
+
+
 def test_every_public_name_is_there():
     assert sorted(arithmos.__all__) == list(arithmos.__all__)
     for name in arithmos.__all__:

@@ -17,8 +17,9 @@ from torch.fx import GraphModule, Proxy, Tracer
 from .._extras import needs
 from .._files import write_whole
 from ..formula import Expression
-from ..formula.callables import TORCH, evaluate
+from ..formula.callables import evaluate
 from ..formula.network import of_module
+from ..formula.tensors import TORCH
 
 
 def save_pt2(model: nn.Module | Expression, path: str | Path) -> None:

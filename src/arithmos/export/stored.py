@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ..engines.stored import Described, described
 from ..formula import Expression
+from ..formula.exact_judge import sample_rows
 from ..formula.expression import SNAP, express
 from ..formula.network import of_weights
-from ..formula.recovered import sample_rows
 from ..formula.stored import judge
 from ..spec.stored import sequential
 from ..store import Store

@@ -1,11 +1,10 @@
-"""SymPy expressions as functions of arrays and tensors."""
+"""SymPy expressions as functions of arrays, and their evaluation on any kind of values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import sympy
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 Functions = Mapping[type, Callable[..., Any]]
@@ -18,14 +17,6 @@ _NUMPY: Functions = {
     sympy.Max: np.maximum,
     sympy.Min: np.minimum,
 }
-TORCH: Functions = {
-    sympy.Abs: torch.abs,
-    sympy.cos: torch.cos,
-    sympy.exp: torch.exp,
-    sympy.sign: torch.sign,
-    sympy.Max: lambda one, other: torch.clamp(other, min=one) if isinstance(one, float) else torch.maximum(one, other),
-    sympy.Min: lambda one, other: torch.clamp(other, max=one) if isinstance(one, float) else torch.minimum(one, other),
-}
 
 
 def numpy_function(
@@ -35,7 +26,7 @@ def numpy_function(
 
     def function(x: ArrayLike) -> NDArray[np.float64]:
         x = np.asarray(x, np.float64)
-        _check(x.shape, len(symbols))
+        check_width(x.shape, len(symbols))
         with np.errstate(all="ignore"):
             values = evaluate(outputs, {symbol: x[..., i] for i, symbol in enumerate(symbols)}, _NUMPY)
         return np.stack([np.broadcast_to(np.asarray(value, np.float64), x.shape[:-1]) for value in values], axis=-1)
@@ -43,24 +34,8 @@ def numpy_function(
     return function
 
 
-def torch_function(
-    outputs: Sequence[sympy.Expr], symbols: Sequence[sympy.Symbol]
-) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return a function from tensors `(*, inputs)` to tensors `(*, outputs)`."""
-
-    def function(x: torch.Tensor) -> torch.Tensor:
-        if not x.is_floating_point():
-            raise TypeError(f"the input must be a floating-point tensor, got {x.dtype}; convert it with x.float()")
-        _check(tuple(x.shape), len(symbols))
-        values = evaluate(outputs, {symbol: x[..., i] for i, symbol in enumerate(symbols)}, TORCH)
-        return torch.stack(
-            [torch.as_tensor(v, dtype=x.dtype, device=x.device).expand(x.shape[:-1]) for v in values], -1
-        )
-
-    return function
-
-
-def _check(shape: tuple[int, ...], inputs: int) -> None:
+def check_width(shape: tuple[int, ...], inputs: int) -> None:
+    """Raise unless the last axis of an input has one entry per symbol."""
     if not shape or shape[-1] != inputs:
         raise ValueError(f"the last axis of the input must have size {inputs}, got an input of shape {shape}")
 

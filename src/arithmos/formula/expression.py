@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
 
 from .. import _checks
 from .._text import TEX, printable
-from ..spec import Spec
-from .network import of_module, of_weights
 from .stages import Array, Rounding, Stage, snapped
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a formula found in data needs no torch
     import sympy
+    from torch import Tensor, nn
+
+    from ..spec import Spec
 
 SNAP = 0.01
 DIGITS = 4
@@ -112,15 +112,15 @@ class Expression:
 
         return numpy_function(self.outputs, self.symbols)
 
-    def torch(self) -> Callable[[Tensor], Tensor]:
+    def torch(self) -> "Callable[[Tensor], Tensor]":
         """Return a differentiable function from tensors `(*, inputs)` to tensors `(*, outputs)`."""
-        from .callables import torch_function
+        from .tensors import torch_function
 
         return torch_function(self.outputs, self.symbols)
 
 
 def expression(
-    model: nn.Module,
+    model: "nn.Module",
     names: Sequence[str] | None = None,
     snap: float = SNAP,
     *,
@@ -148,11 +148,13 @@ def expression(
         TypeError: a layer has none of the known forms.
         ValueError: an argument does not fit the network, or a weight is not finite.
     """
+    from .network import of_module
+
     return express(of_module(model), names, snap, inputs=inputs, length=length)
 
 
 def from_weights(
-    spec: Spec,
+    spec: "Spec",
     weights: ArrayLike,
     names: Sequence[str] | None = None,
     snap: float = SNAP,
@@ -173,6 +175,8 @@ def from_weights(
         >>> print(from_weights(spec, [1, 1, 1, 1, 1, 1, 0, 0, 1, 1]))
         (x1 + x2)*(x1 + x2 + x3 + x4)
     """
+    from .network import of_weights
+
     return express(of_weights(spec.model.layers, spec.sizes, weights), names, snap, inputs=inputs)
 
 

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .forms import Activation, Aggregation
+if TYPE_CHECKING:
+    from .forms import Activation, Aggregation
 
 Array = NDArray[Any]
 """Floats, or exact numbers as objects."""
@@ -29,10 +30,10 @@ class Branch:
     """
 
     name: str
-    aggregation: Aggregation
+    aggregation: "Aggregation"
     weight: Array
     bias: Array | None = None
-    activation: Activation = "none"
+    activation: "Activation" = "none"
     grid: int = 1
 
 

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ..engines.stored import described
 from ..spec import Spec
+from .exact_judge import recovered_runs
 from .network import readable
-from .recovered import recovered_runs
 
 
 def judge(spec: Spec | str, seeds: Sequence[int], weights: Sequence[NDArray[np.float32] | None]) -> list[bool | None]:

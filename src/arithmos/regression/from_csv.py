@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..export.excel import cells_of, excel
-from ..export.save import save
 from ..formula.expression import quoted
 from .regressor import ArithmeticRegressor, ParetoFormula
 from .table import DataTable, read_columns
@@ -48,6 +46,8 @@ class Fit:
     @property
     def cells(self) -> list[str]:
         """Cells of the input columns in the first row of numbers, if the file is opened as a spreadsheet."""
+        from ..export.excel import cells_of
+
         return cells_of(self.table.places)
 
     def frame(self, chosen: bool = True) -> pd.DataFrame:
@@ -84,6 +84,8 @@ class Fit:
 
     def plain(self) -> dict[str, Any]:
         """Return the fit in plain values, as `arithmos fit --json` prints it."""
+        from ..export.excel import excel
+
         return {
             "formulas": [
                 {
@@ -111,6 +113,8 @@ class Fit:
 
     def export(self, path: str | Path, format: str | None = None) -> Path:
         """Save the formula for another program; see `arithmos.export.save`. Cells are those of the file's columns."""
+        from ..export.save import save
+
         return save(self.model.formula_, path, format, cells=self.cells)
 
     def __str__(self) -> str:

@@ -21,11 +21,9 @@ from .ladder import (
     shifted,
     whole,
 )
-from .networks import products_of_sums
 from .peel import addends_of, differences_of, powers_of
 from .pool import Pool
 from .power_laws import power_law
-from .power_terms import sums_of_powers
 from .quadratics import quadratics
 from .screen import relevant
 from .structure import structure
@@ -111,6 +109,8 @@ def _rounds(pool: Pool) -> Iterator[Iterator[Step]]:
     yield chain(_laws(pool, targets), _beside_one(pool, everything), _dense(pool, targets))
     others = [reduced(pool, everything, scale, term) for scale, term in addends_of(pool, columns)]
     yield chain(_roots(pool, targets, others), _sparse(pool, targets, 650, 5))
+    from .networks import products_of_sums  # loads torch, which the steps in closed form do not need
+
     yield products_of_sums(pool, columns)
     yield _sparse(pool, targets, 1000, 7)
 
@@ -142,6 +142,8 @@ def _dense(pool: Pool, targets: list[Target]) -> Iterator[Step]:
 
 
 def _roots(pool: Pool, targets: list[Target], others: list[Target]) -> Iterator[Step]:
+    from .power_terms import sums_of_powers  # loads torch
+
     yield from sums_of_powers(pool, targets)
     for target in targets:
         if target.columns:
