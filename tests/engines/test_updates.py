@@ -10,7 +10,7 @@ from tests.agreement.specs import small
 from arithmos.engines import ENGINES
 from arithmos.engines.contract import Control, Job
 from arithmos.engines.torch import TorchEngine
-from arithmos.engines.updates import Restarts, stagnates
+from arithmos.engines.updates import Restarts, penalty_of, stagnates
 from arithmos.optim import constrain, sparsity_loss
 from arithmos.optim.preconditioner import preconditioner
 from arithmos.spec import Adam, Penalty, RMSprop
@@ -18,6 +18,7 @@ from arithmos.spec.optimizers import PULLED
 
 L1 = Penalty(kind="l1", strength=1.0, most=10.0, every=25)
 PULL = Penalty(kind="pull", strength=50, after=20)
+NORM = Penalty(kind="norm", strength=5.0, most=50.0, every=25)
 
 CASES = {
     "RMSprop": (RMSprop(lr=0.002, alpha=0.9, layer_rates=(0.5, 2)), ()),
@@ -25,6 +26,7 @@ CASES = {
     "clipped entries": (Adam(clip_value=0.03), ()),
     "clipped norm": (Adam(clip_norm=0.2), ()),
     "penalties": (Adam(), (L1, PULL)),
+    "norms": (RMSprop(lr=0.002), (NORM,)),
     "preconditioned, clipped norm": (Adam(precondition=True, scale_loss=True, clip_norm=0.2), (L1,)),
 }
 
@@ -53,6 +55,8 @@ def written_down(spec, seed):
         for penalty in spec.model.penalties:
             if penalty.kind == "l1":
                 loss = loss + penalty.at(step) * sum(p.abs().sum() for p in network.parameters())
+            elif penalty.kind == "norm":
+                loss = loss + penalty.at(step) * sum(p.square().sum().sqrt() for p in network.parameters())
             elif step > penalty.after:
                 far = sum((PULLED - p.abs()).clamp(min=0).mean() for p in network.parameters())
                 loss = loss + penalty.strength * far
@@ -73,6 +77,9 @@ def written_down(spec, seed):
 @pytest.mark.parametrize("case", CASES)
 def test_an_engine_trains_as_written_down(case, engine):
     spec = spec_of(case)
+    if (case, engine) == ("norms", "cpu"):
+        assert ENGINES[engine]().refuses(spec) == "it has no penalty on the norms of parameters"
+        return
     runs = {run.seed: run for run in ENGINES[engine]().run([Job(spec, (0, 3))])}
     plain = dataclasses.replace(spec, optimizer=Adam())
     [without] = ENGINES[engine]().run([Job(dataclasses.replace(plain, model=small("NMU").model), (0,))])
@@ -96,6 +103,16 @@ def test_a_penalty_waits_for_a_validation_error(engine):
     )
     assert (before[high] == after[high]).all()
     assert (before[low] != after[low]).any()
+
+
+def test_the_norm_of_a_parameter_that_is_0_has_a_gradient_of_0():
+    """As the imaginary parts of an NPU are at the start."""
+    parameters = [torch.zeros(2, 3, requires_grad=True), torch.tensor([[3.0, 4.0], [0.0, 0.0]], requires_grad=True)]
+    total = penalty_of(NORM, parameters, 2)
+    assert total.tolist() == [5.0, 0.0]
+    total.sum().backward()
+    assert parameters[0].grad.eq(0).all()
+    torch.testing.assert_close(parameters[1].grad, torch.tensor([[0.6, 0.8], [0.0, 0.0]]))
 
 
 @pytest.fixture

@@ -6,10 +6,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from tests.nn import formulas
 from tests.nn.formulas import FORMULAS, TRAINING, chosen
 
 from arithmos import functional
-from arithmos.nn import GNALU, INALU, MCFC, NALU, NEWER, NMRU, NMU, NRU, SNMU, RealNPU
+from arithmos.nn import GNALU, INALU, MCFC, NALU, NEWER, NMRU, NMU, NRU, SNMU, LinearSigmoid, RealNPU
 
 units = pytest.mark.parametrize("unit", NEWER.values(), ids=lambda unit: unit.name)
 values = st.floats(-8, 8).filter(lambda v: abs(v) > 0.01)
@@ -172,6 +173,28 @@ class TestExactWeights:
             torch.nn.init.constant_(inalu.gate, logit)
             torch.testing.assert_close(inalu(self.x), target)
             assert inalu.gate_value(self.x).round().tolist() == [[float(logit > 0)]] * 3
+
+
+def test_the_gate_of_an_inalu_may_depend_on_the_input():
+    torch.manual_seed(0)
+    inalu = INALU(3, 2, init="glorot", input_gate=True, dtype=torch.float64)
+    x = torch.randn(5, 3, dtype=torch.float64)
+    p = {name: parameter.detach().numpy() for name, parameter in inalu.named_parameters()}
+    assert p["gate"].shape == (2, 3)
+    for row, outputs, gates in zip(x.numpy(), inalu(x).tolist(), inalu.gate_value(x).tolist(), strict=True):
+        logits = p["gate"] @ row
+        assert gates == pytest.approx(1 / (1 + np.exp(-logits)))
+        assert outputs == pytest.approx([formulas.inalu(row, o, {**p, "gate": logits}) for o in range(2)])
+    with pytest.raises(ValueError, match="init='glorot' must go with input_gate=True"):
+        INALU(3, 2, init="glorot")
+
+
+def test_a_sigmoid_layer():
+    layer = LinearSigmoid(2, 1)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[1.0, -2.0]]))
+        layer.bias.fill_(0.5)
+    assert layer(torch.tensor([3.0, 1.0])).item() == pytest.approx(1 / (1 + np.exp(-1.5)))
 
 
 class TestSNMU:

@@ -18,7 +18,7 @@ INIT = '''
 
 from pathlib import Path
 
-from arithmos.papers import COMPARISONS, Claim, Finding, Paper
+from arithmos.papers import COMPARISONS, Claim, Finding, Paper, read_not_run
 
 from .experiments import EXPERIMENTS, at_best, slowest
 
@@ -38,6 +38,7 @@ paper = Paper(
         ),
     ),
     findings=(Finding("products", "Few seeds were run."),),
+    not_run=read_not_run(Path(__file__).with_name("not_run.toml")),
     comparisons={**COMPARISONS, "slowest": slowest},
     introduction="What a toy can do.",
 )
@@ -85,14 +86,29 @@ def at_best(cases):
     case = cases("products", "NMU", "mul")
     return Decision(case.runs.k > 0, case.rate)
 """
-CSV = "operation,model,n,k,slowest\nmul,NAU,3,0,\nmul,NMU,3,3,100\n"
+CSV = "operation,model,n,k,slowest\nmul,NAU,3,0,\nmul,NMU,3,3,100\nmul,Abacus,3,2,50\n"
+LOST = "at,model,n,k\n2,NMU,5,4\n3,NMU,5,0\n"
+NOT_RUN = """
+[[not_run]]
+name = "products"
+models = ["Abacus"]
+reason = "an abacus is no network"
+
+[[not_run]]
+name = "lengths"
+item = "Figure 2"
+file = "lost.csv"
+reason = "its data are lost"
+"""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "a paper"
     folder.mkdir()
-    for name, text in (("__init__.py", INIT), ("experiments.py", MODULE), ("products.csv", CSV)):
+    texts = {"__init__.py": INIT, "experiments.py": MODULE, "not_run.toml": NOT_RUN}
+    texts["wrong.toml"] = '[[not_run]]\nname = "width"\nreason = "lost"'
+    for name, text in {**texts, "products.csv": CSV, "lost.csv": LOST}.items():
         (folder / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(PAPERS, "_papers", dict(PAPERS._papers))
@@ -119,8 +135,11 @@ def test_every_verb_shows_it(folder):
     assert len(re.findall(r"^ +published +3 ", table, re.MULTILINE)) == 2
     verdicts = arithmos("verdict", *own)
     assert "A workshop, 2026" in verdicts
+    assert "Not run: Table 1, 2 numbers; an abacus is no network." in verdicts
+    assert "Not run: Figure 2, 2 numbers; its data are lost." in verdicts
     numbers = arithmos("verdict", "products", *own)
     assert "Few seeds were run." in numbers
+    assert re.search(r"Abacus +Slowest +5\.0·10¹ .* — +0/0 +not run +an abacus is no network", numbers), numbers
     assert re.search(r"NMU +Slowest +1\.0·10² .* agrees +of products", numbers), numbers
     claims = arithmos("claims", *own)
     assert "multiplies" in claims
@@ -133,6 +152,8 @@ def test_every_verb_shows_it(folder):
         "Wider toys",
         "The NMU multiplies.",
         "Few seeds were run.",
+        "Not run: Figure 2, 2 numbers; its data are lost.",
+        '<th scope="row">lengths</th>',
     ):
         assert text in page
     assert Path(arithmos("figure", "widths", *own).strip()).is_file()
@@ -161,6 +182,7 @@ def test_a_name_in_several_papers_must_be_whole(folder):
         ("raise RuntimeError('toys are out')", "does not load: RuntimeError: toys are out"),
         ("paper = 3", "must define `paper`, a Paper, got 3"),
         (INIT.replace('("products",)', '("product",)'), "no experiment 'product'; did you mean 'products'"),
+        (INIT.replace("not_run.toml", "wrong.toml"), "no experiment 'width'; did you mean 'widths'"),
     ],
 )
 def test_what_is_wrong_is_said(folder, text, message):

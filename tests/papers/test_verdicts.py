@@ -16,6 +16,7 @@ from arithmos.papers.verdicts import COLUMNS, WORDS, matrix, scale_of, verdicts_
 from arithmos.report import render_verdicts, verdicts
 from arithmos.report.tables.grid import FORMATS
 from arithmos.report.tables.verdicts import written
+from arithmos.spec import MODELS
 from arithmos.statistics import fisher_exact
 from arithmos.store import Store
 
@@ -56,6 +57,32 @@ def judge():
         return verdicts_of(Cells("released", found), [experiment])
 
     return judge
+
+
+def test_numbers_without_a_spec_are_not_run():
+    paper = PAPERS["schloer2020"]
+    whole = verdicts_of(Cells("absolute", {}), paper.experiments)
+    assert set(whole["verdict"]) == {"not run"}
+    assert len(whole) == 112 + 112 + 216 + 32
+    lost = whole[whole["experiment"] == "start-addition"]
+    assert len(lost) == 54
+    assert lost["published_k"].sum() == 215
+    assert lost["note"].str.contains("was not released").all()
+    one = verdicts_of(Cells("absolute", {}), paper.experiments[:1])
+    assert (one["note"] != "").sum() == (one["model"] == "NALUVector").sum() == 7
+    part = verdicts_of(Cells("absolute", {}), [paper.experiments[0].select(models=[MODELS["NMU"]], seeds=3)])
+    assert set(part["model"]) == {"NALUVector"}  # the rows of other models belong to the whole experiment
+    counts = matrix(whole).set_index("experiment")
+    assert counts.loc["start-division", "zero not run"] == 54
+    assert "Not run: Experiment 3, 216 numbers; the program" in " ".join(render_verdicts(whole).split())
+
+
+def test_every_number_without_a_spec_has_a_reason():
+    for paper in PAPERS.values():
+        none = verdicts_of(Cells(None, {}), paper.experiments)
+        run = {(one.name, spec.model.name) for one in paper.experiments for spec in one.specs}
+        for name, model, note in zip(none["experiment"], none["model"], none["note"], strict=True):
+            assert note or (name, model) in run, (paper.key, name, model)
 
 
 def words(frame, measure="success_rate"):

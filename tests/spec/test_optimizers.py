@@ -56,7 +56,7 @@ def test_each_added_setting_is_in_the_id():
         (lambda: LM(noise=-0.1), "noise must be from 0 to"),
         (lambda: LM(noise="1"), "noise must be a finite number"),
         (lambda: RMSprop(alpha=1), "alpha must be at least 0 and below 1, got 1"),
-        (lambda: Penalty(kind="l2", strength=1), "kind of a penalty must be one of l1, pull, got 'l2'"),
+        (lambda: Penalty(kind="l2", strength=1), "kind of a penalty must be one of l1, norm, pull, got 'l2'"),
         (lambda: Penalty(kind="l1", strength=0), "strength must be above 0, got 0"),
         (lambda: Penalty(kind="l1", strength=1, most=0.5), "most must be at least strength 1.0, got 0.5"),
         (

@@ -14,6 +14,7 @@ from arithmos.nn import UNITS
 from arithmos.optim import SparsitySchedule
 from arithmos.papers import EXPERIMENTS
 from arithmos.spec import MODELS, Adam, InputRegularizer, Layer, Model, Penalty, RMSprop, Spec, model
+from arithmos.spec.optimizers import PENALTIES
 from arithmos.tasks import KINDS, OPERATIONS, TEN_PARAMETERS, Arithmetic, DigitSequences, Rows, Sampled, from_plain
 
 SPEC = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=200_000)
@@ -77,7 +78,7 @@ layers = st.one_of(
 penalties = st.builds(
     lambda rise, **fields: Penalty(most=rise * fields["strength"], **fields),
     rise=st.sampled_from([0, 1, 100]),
-    kind=st.sampled_from(["l1", "pull"]),
+    kind=st.sampled_from(PENALTIES),
     strength=st.floats(1e-9, 1) | st.just(1),
     every=st.integers(1, 10**6),
     after=st.integers(-1, 10**6),

@@ -73,6 +73,8 @@ def unsuited(spec: Spec) -> str:
         return "it trains with first-order optimizers"
     if spec.optimizer.reinitialize:
         return "it does not start stagnating runs again"
+    if any(penalty.kind == "norm" for penalty in spec.model.penalties):
+        return "it has no penalty on the norms of parameters"
     return "it has no convolutions" if spec.task.sequential else ""
 
 

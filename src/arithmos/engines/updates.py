@@ -77,10 +77,12 @@ def preconditioned_names(spec: Spec) -> list[str]:
 
 def penalty_of(penalty: Penalty, parameters: Sequence[Tensor], runs: int) -> Tensor:
     """Return a penalty of each run, without its strength: `[runs]`."""
-    magnitudes = [p.abs().reshape(runs, -1) for p in parameters]
+    flat = [p.reshape(runs, -1) for p in parameters]
+    if penalty.kind == "norm":
+        return torch.stack([torch.linalg.vector_norm(p, dim=1) for p in flat]).sum(0)
     if penalty.kind == "l1":
-        return torch.stack([m.sum(1) for m in magnitudes]).sum(0)
-    return torch.stack([(PULLED - m).clamp(min=0).mean(1) for m in magnitudes]).sum(0)
+        return torch.stack([p.abs().sum(1) for p in flat]).sum(0)
+    return torch.stack([(PULLED - p.abs()).clamp(min=0).mean(1) for p in flat]).sum(0)
 
 
 @torch.no_grad()

@@ -7,7 +7,8 @@ r"""Improved NALU (Schlör et al., 2020).
     s_o = \prod_i \bigl(\mathrm{sign}(x_i) |w_{oi}| + 1 - |w_{oi}|\bigr)
 
 with weights :math:`\tanh(\hat W) \odot \sigma(\hat M)`, signs by the weights of the product, and a gate
-:math:`g = \sigma(\hat g)` per output that does not depend on the input.
+:math:`g = \sigma(\hat g)` per output that does not depend on the input. Heim et al. (2020) compare with one that does,
+:math:`g = \sigma(G x)`.
 """
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 
 from .._typing import Device, Dtype, Float
 from ._aggregate import at_least_single, check_input, full_precision
-from ._init import Normal
+from ._init import GlorotUniform, Init, Normal
 from ._layer import UnitLayer, choose, matrix
 from ._reading import Reading
 from ._unit import Unit
@@ -25,11 +26,13 @@ SMALLEST = 1e-7
 """Smallest magnitude of which a logarithm is taken."""
 LARGEST = 20.0
 """Largest exponent."""
-INITS = {
+INITS: dict[str, tuple[Init, Init, Init]] = {
     "original": (Normal(1.0, 0.1), Normal(-1.0, 0.1), Normal(0.0, 0.1)),
     "primer": (Normal(0.88, 0.2), Normal(0.5, 0.2), Normal(0.0, 0.2)),
+    "glorot": (GlorotUniform(), GlorotUniform(), GlorotUniform()),
 }
-"""Rules for W_hat, M_hat and the gate: of the authors' training scripts, and of the primer by Mistry et al. (2022)."""
+"""Rules for W_hat, M_hat and the gate: of the authors' training scripts, the primer by Mistry et al. (2022), and the
+library of Heim et al. (2020)."""
 
 
 def signed_exp_log(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float[Tensor, "*batch o"]:
@@ -55,7 +58,7 @@ def signed_exp_log(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -
 def inalu(
     x: Float[Tensor, "*batch i"],
     add: tuple[Float[Tensor, "o i"], Float[Tensor, "o i"]],
-    gate: Float[Tensor, " o"],
+    gate: Float[Tensor, "... o"],
     mul: tuple[Float[Tensor, "o i"], Float[Tensor, "o i"]] | None = None,
 ) -> Float[Tensor, "*batch o"]:
     """Gated choice between sums and signed products.
@@ -84,7 +87,9 @@ class INALU(UnitLayer):
         out_features: size of the last axis of the output.
         shared: whether the sum and the product have the same weights.
         init: "original" draws W_hat, M_hat and the gate's logits from normal distributions about 1, -1 and 0, as the
-            authors' runs did; "primer" about 0.88, 0.5 and 0, as those of Mistry et al. did.
+            authors' runs did; "primer" about 0.88, 0.5 and 0, as those of Mistry et al. did; "glorot" as Glorot and
+            Bengio propose, with an input gate only.
+        input_gate: whether the gate depends on the input, by a matrix in place of one logit per output.
         device: device of the parameters, by default that of torch.
         dtype: floating-point type of the parameters, by default that of torch.
 
@@ -109,16 +114,20 @@ class INALU(UnitLayer):
         *,
         shared: bool = False,
         init: str = "original",
+        input_gate: bool = False,
         device: Device = None,
         dtype: Dtype = None,
     ) -> None:
         super().__init__(in_features, out_features)
         choose("init", init, INITS)
-        self.shared, self.init = shared, init
+        if init == "glorot" and not input_gate:
+            raise ValueError("init='glorot' must go with input_gate=True: it is for matrices")
+        self.shared, self.init, self.input_gate = shared, init, input_gate
         for name in ("W_add", "M_add", "W_mul", "M_mul"):
             unused = shared and name.endswith("mul")
             self.register_parameter(name, None if unused else matrix(out_features, in_features, device, dtype))
-        self.gate = nn.Parameter(torch.empty(out_features, device=device, dtype=dtype))
+        gate_shape = (out_features, in_features) if input_gate else (out_features,)
+        self.gate = nn.Parameter(torch.empty(gate_shape, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
@@ -126,6 +135,9 @@ class INALU(UnitLayer):
         rules = dict(zip(("W", "M", "g"), INITS[self.init], strict=True))
         for name, parameter in self.named_parameters():
             rules[name[0]].draw_(parameter, generator)
+
+    def _logits(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "... o"]:
+        return nn.functional.linear(x, self.gate) if self.input_gate else self.gate
 
     def _mul(self) -> tuple[Tensor, Tensor] | None:
         return None if self.W_mul is None or self.M_mul is None else (self.W_mul, self.M_mul)
@@ -135,17 +147,18 @@ class INALU(UnitLayer):
         return {"add": nac_weight(self.W_add, self.M_add)} | ({} if mul is None else {"mul": nac_weight(*mul)})
 
     def gate_value(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
-        """Return the openness of the gate, the same for every row: 1 for the sum, 0 for the product."""
-        return torch.sigmoid(self.gate).expand(*x.shape[:-1], -1)
+        """Return the openness of the gate: 1 for the sum, 0 for the product."""
+        return torch.sigmoid(self._logits(x)).expand(*x.shape[:-1], -1)
 
     def reading(self, x: Float[Tensor, "*batch i"]) -> Reading:
-        """Return the side that each gate is closer to."""
-        product, weights = self.gate < 0, self.weights()
+        """Return the side that each gate is closer to, for most rows."""
+        logits, weights = self._logits(x), self.weights()
+        product = logits.flatten(0, -2).median(0).values < 0 if self.input_gate else logits < 0
         chosen = torch.where(product.unsqueeze(-1), weights.get("mul", weights["add"]), weights["add"])
         return Reading(chosen, product, grid=2)
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
-        return inalu(x, (self.W_add, self.M_add), self.gate, self._mul())
+        return inalu(x, (self.W_add, self.M_add), self._logits(x), self._mul())
 
 
 unit = Unit(INALU, name="INALU", label="iNALU", paper="Schlör et al. (2020)")

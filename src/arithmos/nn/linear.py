@@ -1,6 +1,6 @@
 r"""Linear, and the ordinary layers made of it: the baselines.
 
-.. math:: z = W x + b, \qquad \max(0, W x + b), \qquad \min(6, \max(0, W x + b))
+.. math:: z = W x + b, \qquad \max(0, W x + b), \qquad \min(6, \max(0, W x + b)), \qquad \sigma(W x + b)
 """
 
 import torch
@@ -107,6 +107,28 @@ class LinearReLU6(Linear):
         return linear_relu6(x, self.weight, self.bias)
 
 
+class LinearSigmoid(Linear):
+    """Logistic function of an affine map, which starts as Glorot and Bengio propose.
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
+
+    Shape:
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
+
+    Example:
+        >>> LinearSigmoid(4, 2)(torch.ones(8, 4)).shape
+        torch.Size([8, 2])
+    """
+
+    def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        return torch.sigmoid(linear(x, self.weight, self.bias))
+
+
 linear_unit = Unit(Linear, name="Linear", label="Linear")
 relu_unit = Unit(LinearReLU, name="LinearReLU", label="ReLU", former="ReLU")
+sigmoid_unit = Unit(LinearSigmoid, name="LinearSigmoid", label="sigmoid")
 relu6_unit = Unit(LinearReLU6, name="LinearReLU6", label="ReLU6", former="ReLU6")

@@ -16,6 +16,8 @@ from .files import to_toml as to_toml
 from .finding import OWN as OWN
 from .finding import Finding as Finding
 from .finding import read_findings as read_findings
+from .not_run import NotRun as NotRun
+from .not_run import read_not_run as read_not_run
 from .paper import Criterion as Criterion
 from .paper import Paper as Paper
 from .paper import load_paper as load_paper

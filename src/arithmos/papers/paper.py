@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from .. import _checks
 from ..judging.cells import Estimator
@@ -14,6 +15,7 @@ from .comparison import COMPARISONS, Comparison
 from .evidence import Claim
 from .experiment import Experiment
 from .finding import Finding
+from .not_run import NotRun
 from .surface import Surface
 
 
@@ -42,6 +44,7 @@ class Paper:
         surfaces: its figures without runs.
         claims: its claims about its experiments.
         findings: findings on its numbers.
+        not_run: its numbers that were not run, with the reasons.
         criteria: named thresholds that decide which runs are solved; the first is the default.
         comparisons: how each published measure is compared with ours, by the estimator behind it.
         introduction: first paragraph of its page.
@@ -54,6 +57,7 @@ class Paper:
     surfaces: tuple[Surface, ...] = ()
     claims: tuple[Claim, ...] = ()
     findings: tuple[Finding, ...] = ()
+    not_run: tuple[NotRun, ...] = ()
     criteria: Mapping[str, Criterion] = field(default_factory=dict)
     comparisons: Mapping[str, Comparison] = field(default_factory=lambda: COMPARISONS)
     introduction: str = ""
@@ -68,11 +72,12 @@ class Paper:
             ("surfaces", Surface),
             ("claims", Claim),
             ("findings", Finding),
+            ("not_run", NotRun),
         ):
             for record in getattr(self, name):
                 if not isinstance(record, kind):
                     raise ValueError(f"{name} must hold values of {kind.__name__}, got {_checks.shown(record)}")
-        for name in ("experiments", "surfaces", "claims"):
+        for name in ("experiments", "surfaces", "claims", "not_run"):
             own = tuple(dataclasses.replace(record, paper=self.key) for record in getattr(self, name))
             object.__setattr__(self, name, own)
         first = next(iter(self.criteria), "")
@@ -80,14 +85,24 @@ class Paper:
         object.__setattr__(self, "experiments", judged)
         names = {experiment.name for experiment in self.experiments}
         spoken_of = [name for claim in self.claims for name in claim.experiments]
-        for name in (*spoken_of, *(finding.experiment for finding in self.findings)):
+        spoken_of += [finding.experiment for finding in self.findings]
+        spoken_of += [group.name for group in self.not_run if group.published is None]
+        for name in spoken_of:
             if name not in names:
                 raise ValueError(f"paper {self.key!r} has no experiment {name!r}{_checks.nearest(name, names)}")
+        for group in self.not_run:
+            if group.published is not None and group.name in names:
+                raise ValueError(f"paper {self.key!r} has an experiment {group.name!r}, whose own table is the place")
 
     @property
     def name(self) -> str:
         """The key."""
         return self.key
+
+    def reason(self, experiment: str, model: str) -> str:
+        """Return why a model's numbers in an experiment's table were not run; empty if the paper does not say."""
+        groups = (one for one in self.not_run if one.name == experiment)
+        return next((one.reason for one in groups if not one.models or model in one.models), "")
 
     def findings_on(self, experiment: str) -> list[Finding]:
         """Return the findings on an experiment, in the order in which they were written."""
@@ -122,8 +137,14 @@ def load_paper(folder: str | Path) -> Paper:
     found = getattr(module, "paper", None)
     if not isinstance(found, Paper):
         raise ValueError(f"{file} must define `paper`, a Paper, got {_checks.shown(found)}")
-    placed = (
-        dataclasses.replace(one, published=one.published and one.published.within(file.parent))
-        for one in found.experiments
+    return dataclasses.replace(
+        found, experiments=_within(file.parent, found.experiments), not_run=_within(file.parent, found.not_run)
     )
-    return dataclasses.replace(found, experiments=tuple(placed))
+
+
+Printed = TypeVar("Printed", Experiment, NotRun)
+
+
+def _within(folder: Path, records: tuple[Printed, ...]) -> tuple[Printed, ...]:
+    """Return records with the paths of their published numbers taken from a folder."""
+    return tuple(dataclasses.replace(one, published=one.published and one.published.within(folder)) for one in records)

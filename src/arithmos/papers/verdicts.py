@@ -11,7 +11,7 @@ Otherwise the runs cannot tell.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, get_args
 
@@ -19,8 +19,9 @@ import pandas as pd
 
 from .. import statistics
 from ..judging.cells import Cells, Judged, judged
+from ..statistics import Interval
 from ..store import Store
-from . import EXPERIMENTS, PAPERS, Experiment
+from . import EXPERIMENTS, PAPERS, Experiment, NotRun, Paper
 from .comparison import Compared, Printed
 from .power import POINTS, POWER, TIMES, Scale
 
@@ -54,7 +55,9 @@ def verdicts(
     the number or an obstacle to the comparison; `finding`, the written finding on it.
 
     The verdict is "agrees" or "differs"; "cannot tell" if `power` is below 80 %, or if there are too few solved runs
-    for any test; "too few runs" if we have fewer runs than were published; or "not run".
+    for any test; "too few runs" if we have fewer runs than were published; or "not run". Numbers for which no spec
+    exists are not run either, and `note` has the reason. Tables that no experiment has are included where all
+    experiments of a paper are judged; `experiment` is then the name of their group.
 
     Args:
         store: the store of the runs.
@@ -68,7 +71,9 @@ def verdicts(
 
 def verdicts_of(cells: Cells, experiments: Iterable[Experiment]) -> pd.DataFrame:
     """Return the result of `verdicts` for experiments whose runs are judged."""
-    rows = [row for experiment in experiments for row in _verdicts(cells, experiment)]
+    chosen = list(experiments)
+    rows = [row for experiment in chosen for row in [*_verdicts(cells, experiment), *_without_spec(experiment)]]
+    rows += [row for paper in _whole_papers(chosen) for group in paper.not_run for row in _unplaced(group)]
     numbers = dict.fromkeys(["p", "level", "power", "finds"], float)
     return pd.DataFrame(rows, columns=COLUMNS).astype({**numbers, "zero": bool})
 
@@ -123,6 +128,45 @@ def _rows(cells: Cells, experiment: Experiment) -> Iterator[tuple[dict[str, Any]
                 compared = compare(cell, row, published, spec.iterations)
                 needed = min(row["n"], published.stated or row["n"])
                 yield _row(about | {"measure": measure}, cell, row, compared, needed), compared
+
+
+def _without_spec(experiment: Experiment) -> Iterator[dict[str, Any]]:
+    """Yield the numbers of an experiment's table for which it has no spec; those of a part are the whole's."""
+    if experiment.published is None:
+        return
+    paper = PAPERS[experiment.paper]
+    whole = next((one for one in paper.experiments if one.name == experiment.name), experiment)
+    run = {(spec.model.name, at if whole.axis else spec.task.operation) for spec, at in whole.places()}
+    for key, cell in experiment.published.cells.items():
+        if key not in run:
+            yield from _not_run(experiment, bool(whole.axis), key, cell, paper.reason(experiment.name, key[0]))
+
+
+def _whole_papers(experiments: Sequence[Experiment]) -> list[Paper]:
+    """Return the papers all of whose experiments are among these."""
+    names = {one.qualified_name for one in experiments}
+    papers = [PAPERS[key] for key in dict.fromkeys(one.paper for one in experiments)]
+    return [paper for paper in papers if names.issuperset(one.qualified_name for one in paper.experiments)]
+
+
+def _unplaced(group: NotRun) -> Iterator[dict[str, Any]]:
+    """Yield the numbers of a table that no experiment has."""
+    if group.published is not None:
+        for key, cell in group.published.cells.items():
+            yield from _not_run(group, "at" in group.published.table, key, cell, group.reason)
+
+
+def _not_run(
+    of: Experiment | NotRun, axis: bool, key: tuple[str, Any], printed: Printed, reason: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the numbers of a cell that was not run."""
+    model, place = key
+    about = {"paper": of.paper, "experiment": of.name, "at": place if axis else "", "criterion": ""}
+    about |= {"operation": "" if axis else place, "model": model, "label": model, "n": 0, "k": 0, "engine": ""}
+    for measure in PAPERS[of.paper].comparisons:
+        if not math.isnan(printed.get(measure, math.nan)):
+            none = Compared(Interval(math.nan), note=reason)
+            yield _row(about | {"measure": measure}, Judged(), printed, none, int(printed["n"]))
 
 
 def is_rate(measure: str) -> bool:

@@ -7,7 +7,7 @@ form only if they differ from their defaults, so that the ids of older specs sta
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import torch
 
@@ -202,8 +202,8 @@ def from_plain(plain: object) -> Optimizer:
     return kind(**_checks.table("optimizer", values, given if values.keys() <= {*known} else known))
 
 
-PenaltyKind = Literal["l1", "pull"]
-PENALTIES: tuple[PenaltyKind, ...] = ("l1", "pull")
+PenaltyKind = Literal["l1", "norm", "pull"]
+PENALTIES: tuple[PenaltyKind, ...] = get_args(PenaltyKind)
 
 PULLED = 20.0
 """Magnitude up to which the penalty `pull` acts."""
@@ -216,8 +216,9 @@ class Penalty:
     The strength starts at `strength` and is multiplied by ten every `every` iterations until it is `most`.
 
     Args:
-        kind: "l1" for :math:`\sum |p|` over all parameters; "pull", which pushes them away from 0, for
-            :math:`\sum_P \mathrm{mean} \max(20 - |p|, 0)` over the parameter tensors.
+        kind: "l1" for :math:`\sum |p|` over all parameters; "norm" for :math:`\sum_P \|P\|_2` over the parameter
+            tensors, which only the torch engine has; "pull", which pushes parameters away from 0, for
+            :math:`\sum_P \mathrm{mean} \max(20 - |p|, 0)`.
         strength: strength at the start.
         most: final strength; by default it stays at `strength`.
         every: iterations between two steps of the strength.

@@ -31,7 +31,11 @@ def test_grids_and_training_rows():
 
 def test_networks_are_those_of_the_released_program():
     specs = {spec.model.name: spec for spec in SIMPLE.specs}
+    dense, inalu = specs.pop("Dense"), specs["INALUGated"]
     assert {(spec.sizes, spec.iterations, spec.batch_size) for spec in specs.values()} == {((2, 6, 4), 20_000, 100)}
+    assert (dense.sizes, dense.iterations, dense.optimizer.name) == ((2, 10, 10, 4), 20_000, "adam")
+    assert {name for name, spec in specs.items() if spec.model.penalties} == {"INALUGated"}
+    assert [inalu.model.penalties[0].at(step) for step in (9_999, 10_000)] == [0.0, 6e-6]
     assert (specs["NPU"].optimizer.name, specs["NALU"].optimizer.name) == ("adam", "rmsprop")
     first, second = (layer.build(2, 6) for layer in specs["NMU"].model.layers)
     assert (first.bounds(), second.bounds()) == ({}, {})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arithmos.papers import PAPERS
-from arithmos.papers.schloer2020.experiments import DISTRIBUTIONS
+from arithmos.papers.schloer2020.experiments import DISTRIBUTIONS, WORDS
 from arithmos.tasks.distributions import sample
 
 EVERY = {one.name: one for one in PAPERS["schloer2020"].experiments}
@@ -23,7 +23,9 @@ def test_there_are_840_of_1120_runs():
 def test_every_cell_has_a_published_count(name):
     experiment = EXPERIMENTS[name]
     printed = [experiment.printed(spec, at) for spec, at in experiment.places()]
-    assert len(printed) == len(experiment.published.cells) == 21
+    assert len(printed) == 21
+    assert {model for model, _ in experiment.published.cells} == {"NALU", "NALUVector", "INALU", "INALUShared"}
+    assert len(experiment.published.cells) == 28
     assert {cell["n"] for cell in printed} == {10}
 
 
@@ -54,10 +56,20 @@ def test_experiment_4_has_two_layers_and_sums_over_scattered_inputs():
     assert {len(spec.model.layers) for spec in specs} == {2}
     assert all(spec.task.scattered for spec in specs)
     counts = {name: one.published.table.groupby("model")["k"].sum().to_dict() for name, one in functions.items()}
-    assert counts["function-addition"] == {"NALU": 0, "INALU": 16, "INALUShared": 20}
-    assert counts["function-subtraction"] == {"NALU": 0, "INALU": 17, "INALUShared": 13}
+    assert counts["function-addition"] == {"NALU": 0, "INALU": 16, "INALUShared": 20, "NALUVector": 0}
+    assert counts["function-subtraction"] == {"NALU": 0, "INALU": 17, "INALUShared": 13, "NALUVector": 0}
     for name, one in functions.items():
-        assert {(spec.model.name, at) for spec, at in one.places()} == set(one.published.cells), name
+        run = {(spec.model.name, at) for spec, at in one.places()}
+        assert {model for model, _ in set(one.published.cells) - run} == {"NALUVector"}, name
+
+
+def test_tables_without_an_experiment_are_whole():
+    tables = {one.name: one.published.table for one in PAPERS["schloer2020"].not_run if one.published}
+    rows = {item: [len(tables[f"{item}-{word}"]) for word in WORDS.values()] for item in ("simple", "start")}
+    assert rows == {"simple": [28] * 4, "start": [54] * 4}
+    start = [tables[f"start-{word}"] for word in WORDS.values()]
+    assert sum(one["n"].sum() for one in start) == 2160
+    assert [int(one["k"].sum()) for one in start] == [215, 209, 0, 0]
 
 
 def test_exact_weights_miss_the_limit_of_products_of_sums():

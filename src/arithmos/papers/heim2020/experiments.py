@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...spec import Adam, Layer, Model, RMSprop, Spec
+from ...spec import Adam, Layer, Model, Penalty, RMSprop, Spec
 from ...spec.optimizers import Optimizer
 from ...tasks import Sampled
 from ..experiment import Experiment
@@ -18,7 +18,9 @@ FUNCTIONS = ("add", "mul", "div", "root")
 """Outputs of the networks: a + b, a·b, a/b and √a."""
 ROWS = 2**16
 """Training rows; the released program draws new ones at every iteration."""
-HIDDEN = 6
+HIDDEN, WIDER = 6, 10
+"""Hidden units; of the dense network in each of two layers, as in the text: the released program has 50."""
+LENGTH = 20_000
 SEEDS = 20
 RATE = 5e-3
 
@@ -26,13 +28,25 @@ FREE = Layer("NAU", (("clip", False), ("init", "paper"), ("project", False)))
 """Their NAU: a plain matrix."""
 CLIPPED = Layer("NMU", (("init", "unit"), ("project", False)))
 """Their NMU: weights are clipped in the forward pass only."""
+GATED = Layer("INALU", (("init", "glorot"), ("input_gate", True)))
+"""Their iNALU: its gates depend on the input."""
+PULL = Penalty(kind="pull", strength=6e-6, after=LENGTH // 2 - 1)
+"""Its regularizer in the second half, 5·10⁻⁷ for each parameter and step away from 0, half of that in the last layer.
+
+The released settings lack the magnitude up to which it acts; it is 20 in a line that is commented out.
+"""
+SIGMOID = Layer("LinearSigmoid")
 NETWORKS: dict[Model, Optimizer] = {
     Model("NPU", (Layer("NPU"), FREE), label="NPU"): Adam(lr=RATE),
     Model("RealNPU", (Layer("RealNPU"), FREE), label="RealNPU"): Adam(lr=RATE),
     Model("NMU", (CLIPPED, FREE), label="NMU"): Adam(lr=RATE),
     Model("NALU", (Layer("NALU"), Layer("NALU")), label="NALU"): RMSprop(lr=RATE, alpha=0.9, eps=1e-8),
+    Model("INALUGated", (GATED, GATED), label="iNALU, gated by inputs", penalties=(PULL,)): RMSprop(
+        lr=1e-3, alpha=0.9, eps=1e-8
+    ),
+    Model("Dense", (SIGMOID, SIGMOID, Layer("Linear")), label="dense"): Adam(lr=RATE),
 }
-"""Networks of two layers, with their optimizers."""
+"""Networks with their optimizers."""
 
 
 def targets(x: Floats) -> Floats:
@@ -64,8 +78,8 @@ CONTENTS = (
             Spec(
                 task=TASK,
                 model=model,
-                hidden_size=HIDDEN,
-                iterations=20_000,
+                hidden_size=WIDER if model.name == "Dense" else HIDDEN,
+                iterations=LENGTH,
                 batch_size=100,
                 evaluate_every=1000,
                 optimizer=optimizer,

@@ -33,7 +33,7 @@ from ..tables.judges import disagreements, judges_of
 from ..tables.rates import Rates, rates_by_experiment, rates_by_place
 from ..tables.results import note_on
 from ..tables.summary import summary_of
-from ..tables.verdicts import FINDS, finds, measure, number, words_of, written
+from ..tables.verdicts import FINDS, finds, measure, not_run, number, words_of, written
 from . import provenance
 from .embedded import packed, packed_json, shortened
 from .provenance import catalogue, made, others
@@ -186,6 +186,7 @@ def _contents(snapshot: Snapshot, paper: Paper, criterion: str | None) -> dict[s
         "stored": {"runs": len(snapshot.load(specs=specs, columns=[])), "specs": len(specs)},
         "counted": _counted(summaries.values()),
         "words": words_of(verdicts),
+        "not_run": not_run(verdicts),
         "told": _told(verdicts),
         "untold": int((verdicts["verdict"] == "cannot tell").sum()),
         "agreement": _vega_lite(agreement(verdicts)),

@@ -76,8 +76,31 @@ def matrix_grid(frame: pd.DataFrame) -> Grid:
     title = "Verdicts on the published numbers"
     if len(frame):
         title += f" of {PAPERS[frame['paper'].iloc[0]].reference}"
-    notes = notes if cells else ["Nothing is published."]
+    notes = [*notes, *not_run(frame)] if cells else ["Nothing is published."]
     return Grid(title, header, [cells[:-1], cells[-1:]] if cells else [], notes, optional=words)
+
+
+def not_run(frame: pd.DataFrame) -> list[str]:
+    """Return a line for each group of numbers that were not run for a known reason: their place, count and reason."""
+    known = frame[(frame["verdict"] == "not run") & (frame["note"] != "")]
+    names = zip(known["paper"], known["experiment"], strict=True)
+    places = [place_of(paper, name)[0] or name for paper, name in names]
+    counts = known.assign(place=places).groupby(["place", "note"], sort=False).size()
+    return [
+        f"Not run: {place}, {count} number{'s' if count > 1 else ''}; {reason}."
+        for (place, reason), count in counts.items()
+    ]
+
+
+def place_of(paper: str, name: str) -> tuple[str, str, str]:
+    """Return item, title and axis of an experiment, or of a table that no experiment has."""
+    own = PAPERS[paper]
+    for experiment in own.experiments:
+        if experiment.name == name:
+            return experiment.item, experiment.title, experiment.axis
+    group = next(one for one in own.not_run if one.name == name)
+    axis = "at" if group.published is not None and "at" in group.published.table else ""
+    return group.item, f"{name}, not run", axis
 
 
 def words_of(frame: pd.DataFrame) -> list[str]:
@@ -88,22 +111,20 @@ def words_of(frame: pd.DataFrame) -> list[str]:
 def verdict_grid(frame: pd.DataFrame) -> Grid:
     """Return the table of one experiment's published numbers, ours and the verdicts."""
     rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
-    experiment = EXPERIMENTS[f"{rows[0]['paper']}/{rows[0]['experiment']}"]
-    place = [experiment.axis.replace("_", " ").capitalize()] if experiment.axis else []
+    paper, name = PAPERS[rows[0]["paper"]], rows[0]["experiment"]
+    item, title, axis = place_of(paper.key, name)
+    place = [axis.replace("_", " ").capitalize()] if axis else []
     header = ["Op", "Model", *place, "Number", "Published", "Solved", "Ours", "Solved", "p", "Finds", "Verdict", "Note"]
-    together = "model" if experiment.axis else "operation"
-    groups = [[_line(row, experiment) for row in part] for _, part in groupby(rows, key=lambda row: row[together])]
-    paper = PAPERS[experiment.paper]
+    together = "model" if axis else "operation"
+    groups = [[_line(row, bool(axis)) for row in part] for _, part in groupby(rows, key=lambda row: row[together])]
     concerned = [found for found in paper.findings if any(found.concerns(row) for row in rows)]
-    notes = [FINDS, *[written(found, experiment) for found in concerned]]
-    return Grid(
-        f"{experiment.item}: {experiment.title}", header, groups, notes, optional=["Note", "Solved", "p", "Finds"]
-    )
+    notes = [FINDS, *[written(found, EXPERIMENTS[f"{paper.key}/{name}"]) for found in concerned]]
+    return Grid(f"{item}: {title}", header, groups, notes, optional=["Note", "Solved", "p", "Finds"])
 
 
-def _line(row: Row, experiment: Experiment) -> list[Cell]:
+def _line(row: Row, placed: bool) -> list[Cell]:
     at = row["at"] if isinstance(row["at"], str) else f"{row['at']:g}"
-    place = [Cell(at, maths=True)] if experiment.axis else []
+    place = [Cell(at, maths=True)] if placed else []
     names = [Cell(symbol(row["operation"]), maths=True), Cell(row["label"]), *place]
     theirs = [number(row, "published"), Cell(f"{row['published_k']}/{row['published_n']}")]
     ours = [number(row, "ours"), Cell(f"{row['k']}/{row['n']}")]
