@@ -56,9 +56,9 @@ def stack(spec: Spec, iterations: int, turns: int) -> tuple[float, float]:
 
     def advance() -> None:
         for _ in range(iterations):
-            made._iterate()
+            made.iterate()
 
-    made._iterate()  # compiles, if it is worth it
+    made.iterate()  # compiles, if it is worth it
     took = []
     for _ in range(turns):
         begun = time.perf_counter()

@@ -44,9 +44,9 @@ def steps_from_states(spec, states):
     worst = {}
     for _ in range(states):
         before = plain.advance(3).state()
-        judged = {f"judge.{key}": value for key, value in stack.judge.state(0).items()}
-        stack.resume({1: {**before, "step": np.array([before["step"]]), "elapsed_s": np.zeros(1), **judged}})
-        stack._iterate()
+        judged = {f"judge.{key}": value for key, value in stack.records.state(0).items()}
+        stack.resume([{**before, "step": np.array([before["step"]]), "elapsed_s": np.zeros(1), **judged}])
+        stack.iterate()
         assert stack._compiled is not None
         moments = ("parameters", "exp_avg", "exp_avg_sq")
         truth = exact.load({**before, **{key: before[key].astype(np.float64) for key in moments}}).advance().state()

@@ -79,8 +79,8 @@ def test_a_step_from_fifty_states_is_that_of_a_plain_loop(name):
     worst = {}
     for _ in range(50):
         before = plain.advance(3).state()
-        judged = {f"judge.{key}": value for key, value in stack.judge.state(0).items()}
-        stack.resume({1: {**before, "step": np.array([before["step"]]), "elapsed_s": np.zeros(1), **judged}})
+        judged = {f"judge.{key}": value for key, value in stack.records.state(0).items()}
+        stack.resume([{**before, "step": np.array([before["step"]]), "elapsed_s": np.zeros(1), **judged}])
         stack.advance(*stack.batches.at(stack.step))
         moments = ("parameters", "exp_avg", "exp_avg_sq")
         truth = exact.load({**before, **{key: before[key].astype(np.float64) for key in moments}}).advance().state()
@@ -201,7 +201,7 @@ def test_a_run_that_meets_nan_ends_and_the_others_go_on():
         stack = _Stack(spec, (seed,), torch.device("cpu"), Control())
         flat = np.full_like(stack.flat("parameters")[0], np.nan) if seed == 1 else stack.flat("parameters")[0]
         zeros = np.zeros_like(flat)
-        judged = {f"judge.{key}": value for key, value in stack.judge.state(0).items()}
+        judged = {f"judge.{key}": value for key, value in stack.records.state(0).items()}
         judged["judge.records"], judged["judge.last"] = np.int64(2), np.float32([1, 2, 3])
         return {
             "step": np.array([20]),

@@ -7,7 +7,8 @@ the order of evaluation, step and projection, the gradients and the optimizer ar
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import groupby, pairwise
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -17,14 +18,14 @@ from torch import Tensor
 from ..spec import Spec
 from .batches import Batches
 from .compiled import CompiledStep, NotCompiled, worth_compiling
-from .contract import NO_CONTROL, Control, Failed, Floats, Job, Run, State, unit_code
+from .contract import NO_CONTROL, Control, Floats, Job, Run, State, unit_code
 from .digits import run as run_digits
 from .judge import Judge
 from .networks import Networks
 from .probe import finding
 from .resume import guarded
-from .states import ARRAYS, TRAINER, judged, part, state_of
-from .stopwatch import Stopwatch
+from .stacks import Runs, TrainingStack, in_stacks
+from .states import ARRAYS, TRAINER, part
 from .trainers import make_trainer, stack_size
 from .updates import FirstOrderTrainer
 
@@ -64,33 +65,18 @@ class TorchEngine:
         if digits:
             yield from _made_on(self._reading, run_digits(digits, control, self._reading))
         for job in able:
-            if job in digits:
-                continue
-            found = finding(job.spec, self.device)
-            most = 1 if found.alone else stack_size(job.spec, self.device)
-            states = {seed: control.resume(job.spec, seed) for seed in job.seeds}
+            if not job.spec.task.sequential:
+                most = 1 if finding(job.spec, self.device).alone else stack_size(job.spec, self.device)
+                if not (yield from in_stacks([job], control, most, partial(self._train, control))):
+                    return
 
-            def step_of(seed: int, states: dict[int, State | None] = states) -> int:
-                state = states[seed]
-                return -1 if state is None else int(state["step"][0])
-
-            for _, group in groupby(sorted(job.seeds, key=lambda seed: (-step_of(seed), seed)), key=step_of):
-                seeds = tuple(group)
-                for start in range(0, len(seeds), most):
-                    if control.stopped():
-                        return
-                    wanted = tuple(seed for seed in seeds[start : start + most] if control.wanted(job.spec, seed))
-                    if not wanted:
-                        continue
-                    try:
-                        stack = _Stack(job.spec, wanted, self.device, control, stacked=not found.alone)
-                        stack.resume(states)
-                        with _threads(stack):
-                            finished = stack.train()
-                    except Failed as error:
-                        control.failed(job.spec, wanted, str(error))
-                        continue
-                    yield from _made_on(self.device, finished)
+    def _train(self, control: Control, runs: Runs, states: Sequence[State]) -> list[Run]:
+        spec, seeds = runs[0][0], tuple(seed for _, seed in runs)
+        stack = _Stack(spec, seeds, self.device, control, stacked=not finding(spec, self.device).alone)
+        if states:
+            stack.resume(states)
+        with _threads(stack):
+            return [*_made_on(self.device, stack.train())]
 
 
 def _made_on(device: torch.device, runs: Iterable[Run]) -> Iterator[Run]:
@@ -104,7 +90,7 @@ def _threads(stack: "_Stack") -> Iterator[None]:
     """Use one thread for a stack so small that several would only wait for each other."""
     before = torch.get_num_threads()
     sizes = stack.spec.sizes
-    work = len(stack.seeds) * stack.spec.batch_size * sum(a * b for a, b in pairwise(sizes))
+    work = len(stack.runs) * stack.spec.batch_size * sum(a * b for a, b in pairwise(sizes))
     try:
         torch.set_num_threads(1 if work < _SMALL else before)
         yield
@@ -112,8 +98,8 @@ def _threads(stack: "_Stack") -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class _Stack:
-    """Runs of one spec that train side by side, one seed per position on the leading axis of every tensor.
+class _Stack(TrainingStack):
+    """Runs of one spec that train side by side.
 
     Args:
         spec: spec of the runs.
@@ -126,55 +112,30 @@ class _Stack:
         Failed: a unit raised an error.
     """
 
+    records: Judge
+
     def __init__(
         self, spec: Spec, seeds: tuple[int, ...], device: torch.device, control: Control, *, stacked: bool = True
     ) -> None:
-        self.spec, self.seeds, self.device, self.control = spec, seeds, device, control
+        super().__init__([(spec, seed) for seed in seeds], device, control)
         with unit_code():
             self.networks = Networks(spec, seeds, device, stacked=stacked)
         self.parameters = self.networks.parameters.values()
         self.trainer = make_trainer(spec, seeds, self.networks)
         self.batches = Batches(spec, seeds, device, self.trainer.dtype)
-        self.judge = Judge(spec, seeds, self.flat().shape[1], control)
-        self.step = 0
-        self.elapsed_s = 0.0
+        self.records = Judge(spec, seeds, self.flat().shape[1], control)
         self._compiled: CompiledStep | None = None
         if isinstance(self.trainer, FirstOrderTrainer) and worth_compiling(spec, device, stacked=stacked):
             self._compiled = CompiledStep(spec, self.networks, self.batches, self.trainer, control.say)
 
-    def train(self) -> list[Run]:
-        """Train the stack to its end and return its runs, or suspend them when the caller stops it."""
-        spec = self.spec
-        stopwatch = Stopwatch(self.control, spec, len(self.seeds), step=self.step, elapsed_s=self.elapsed_s)
-        while self.step <= spec.iterations:
-            try:
-                with unit_code():
-                    if self.step % spec.evaluate_every == 0:
-                        self._record(self._batch()[0].float())
-                        if self.judge.ended.all():
-                            break
-                        if self.trainer.finished:
-                            self.step += 1
-                            self._coast()
-                            break
-                    self._iterate()
-            except Failed:
-                stopwatch.end()
-                raise
-            if stopwatch.look(self.step):
-                self.elapsed_s = stopwatch.elapsed_s
-                self._suspend()
-                if stopwatch.stopped:
-                    return []
-        stopwatch.end()
-        self.judge.ended |= np.isnan(self.flat()).any(axis=1)
-        return self.judge.runs(TorchEngine.name, self.flat(), stopwatch.elapsed_s)
-
     def _batch(self) -> tuple[Tensor, Tensor]:
         return self.batches.at(self.trainer.batch(self.step))
 
-    def _iterate(self) -> None:
+    def iterate(self) -> None:
         """Run the next iteration, compiled if that is worth it and works."""
+        if self.trainer.finished and self.step % self.spec.evaluate_every == 0:
+            self._coast()
+            return
         if self._compiled is not None:
             try:
                 self._compiled.advance(self.step)
@@ -187,31 +148,33 @@ class _Stack:
 
     def advance(self, x: Tensor, t: Tensor) -> None:
         """Run one iteration on a batch."""
-        self.trainer.advance(self.step, x, t, self.judge.last[:, 0])
+        self.trainer.advance(self.step, x, t, self.records.last[:, 0])
         self.step += 1
 
     def _coast(self) -> None:
-        """Add the records that are left of runs whose weights stay as they are."""
-        last = np.concatenate([self.judge.last, np.full((len(self.seeds), 1), np.nan, np.float32)], axis=1)
+        """Add the records after this step's, of runs whose weights stay as they are."""
+        last = np.concatenate([self.records.last, np.full((len(self.runs), 1), np.nan, np.float32)], axis=1)
         flat, every = self.flat(), self.spec.evaluate_every
-        for step in range(-(-self.step // every) * every, self.spec.iterations + 1, every):
-            self.judge.observe(step, last, flat, np.zeros(len(self.seeds), bool))
+        for step in range(self.step + every, self.spec.iterations + 1, every):
+            self.records.observe(step, last, flat, np.zeros(len(self.runs), bool))
         self.step = self.spec.iterations + 1
 
-    def _record(self, x: Tensor) -> None:
+    def record(self) -> None:
+        """Evaluate all runs and add a record."""
+        x = self._batch()[0].float()
         with self.networks.judging(self.step):
             sparsity, gate, broken = self.networks.inspect((x,))
             errors = [self._error(*self.batches.validation), self._error(*self.batches.test)]
         with np.errstate(over="ignore"):  # an error beyond float32 is infinite
             values = np.stack([*errors, sparsity.cpu().numpy(), gate.cpu().numpy()], axis=1).astype(np.float32)
-        self.judge.observe(self.step, values, self.flat(), broken.cpu().numpy())
+        self.records.observe(self.step, values, self.flat(), broken.cpu().numpy())
         self.trainer.observe(self.step, values[:, 0])
 
     def _error(self, x: Tensor, t: Tensor) -> NDArray[np.float64]:
         """Return the mean squared error of each run on shared inputs `[b, i]` with targets `[s, b, o]`."""
         widest = max(a * b for a, b in pairwise(self.spec.sizes))
-        rows = max(1, _EVALUATION_FLOATS // (len(self.seeds) * widest))
-        total = torch.zeros(len(self.seeds), dtype=torch.float64, device=self.device)
+        rows = max(1, _EVALUATION_FLOATS // (len(self.runs) * widest))
+        total = torch.zeros(len(self.runs), dtype=torch.float64, device=self.device)
         for start in range(0, len(x), rows):
             y = self.networks.outputs((x[start : start + rows],), shared=True)
             total += (y - t[:, start : start + rows]).double().square().sum(dim=(1, 2))
@@ -220,37 +183,33 @@ class _Stack:
     def flat(self, name: str = "parameters") -> Floats:
         """Return the parameters, or a moment of the optimizer by name, as `[seeds, all]`."""
         chosen = self.parameters if name == "parameters" else self.trainer.moments(name)
-        runs = len(self.seeds)
+        runs = len(self.runs)
         return torch.cat([value.detach().reshape(runs, -1) for value in chosen], dim=1).cpu().numpy()
 
-    def _suspend(self) -> None:
-        arrays = {name: self.flat(name) for name in ARRAYS}
-        for run, seed in enumerate(self.seeds):
-            own = {name: array[run] for name, array in arrays.items()}
-            elapsed_s, buffers = self.elapsed_s / len(self.seeds), self.networks.state()
-            state = state_of(self.step, elapsed_s, own, self.judge.state(run), buffers, self.trainer.state(run))
-            self.control.suspend(self.spec, seed, state)
+    def finished(self, elapsed_s: float) -> list[Run]:
+        """Return the finished runs."""
+        self.records.ended |= np.isnan(self.flat()).any(axis=1)
+        return self.records.runs(TorchEngine.name, self.flat(), elapsed_s)
 
-    def resume(self, states: dict[int, State | None]) -> None:
-        """Resume suspended runs, all of them at the same step, or none."""
-        suspended = [state for seed in self.seeds if (state := states[seed]) is not None]
-        if not suspended:
-            return
-        self.step = int(suspended[0]["step"][0])
-        self.elapsed_s = float(sum(state["elapsed_s"][0] for state in suspended))
-        for run, state in enumerate(suspended):
-            self.judge.restore(run, judged(state))
+    def own_state(self, run: int) -> tuple[State, State]:
+        """Return the buffers of a run, and the state of its trainer."""
+        return self.networks.state(), self.trainer.state(run)
+
+    def resume(self, states: Sequence[State]) -> None:
+        """Resume suspended runs, all of them at the same step."""
+        super().resume(states)
+        for state in states:
             self.networks.restore(state)
         stored = {
-            name: torch.from_numpy(np.stack([state[name] for state in suspended])).to(self.device) for name in ARRAYS
+            name: torch.from_numpy(np.stack([state[name] for state in states])).to(self.device) for name in ARRAYS
         }
         position, moments = 0, {name: list[Tensor]() for name in ARRAYS[1:]}
         for value in self.parameters:
-            count = value.numel() // len(self.seeds)
+            count = value.numel() // len(self.runs)
             place = slice(position, position + count)
             position += count
             with torch.no_grad():
                 value.copy_(stored["parameters"][:, place].view_as(value))
             for name, own in moments.items():
                 own.append(stored[name][:, place].reshape(value.shape).clone())
-        self.trainer.resume(self.step, moments, [part(state, TRAINER) for state in suspended])
+        self.trainer.resume(self.step, moments, [part(state, TRAINER) for state in states])

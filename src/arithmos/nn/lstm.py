@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from .._typing import Device, Dtype, Float
 from ._unit import Unit
+from .recurrent import Cell
 
 
-class LSTM(nn.Module):
+class LSTM(Cell):
     """LSTM with the interface of `Recurrent`; its state is h and c, its output h.
 
     Args:
@@ -37,13 +38,11 @@ class LSTM(nn.Module):
     def __init__(
         self, in_features: int, out_features: int, *, initial: float = 0.0, device: Device = None, dtype: Dtype = None
     ) -> None:
-        super().__init__()
         if not 0 < out_features < in_features:
             raise ValueError(
                 f"in_features must count inputs and outputs, more than out_features; got {in_features}, {out_features}"
             )
-        self.input_size, self.output_size, self.state_size = in_features - out_features, out_features, 2 * out_features
-        self.initial = float(initial)
+        super().__init__(in_features - out_features, out_features, 2 * out_features, initial)
         rows = 4 * out_features
         self.weight_ih = nn.Parameter(torch.empty(rows, self.input_size, device=device, dtype=dtype))
         self.weight_hh = nn.Parameter(torch.empty(rows, out_features, device=device, dtype=dtype))
@@ -58,10 +57,6 @@ class LSTM(nn.Module):
             for parameter in self.parameters():
                 parameter.uniform_(-bound, bound, generator=generator)
 
-    def initial_state(self, x: Float[Tensor, "*batch time i"]) -> Float[Tensor, "*batch o"]:
-        """Return the state before the first step, for a sequence of this batch shape, type and device."""
-        return x.new_full((*x.shape[:-2], self.state_size), self.initial)
-
     def step(self, x: Float[Tensor, "*batch i"], state: Float[Tensor, "*batch s"]) -> Float[Tensor, "*batch s"]:
         """Return the next state."""
         h, c = state.chunk(2, dim=-1)
@@ -69,22 +64,6 @@ class LSTM(nn.Module):
         i, f, g, o = gates.chunk(4, dim=-1)
         c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
         return torch.cat([torch.sigmoid(o) * torch.tanh(c), c], dim=-1)
-
-    def output(self, state: Float[Tensor, "*batch s"]) -> Float[Tensor, "*batch o"]:
-        """Return the output of a state."""
-        return state[..., : self.output_size]
-
-    def forward(
-        self, x: Float[Tensor, "*batch time i"], state: Float[Tensor, "*batch s"] | None = None
-    ) -> Float[Tensor, "*batch time o"]:
-        if x.ndim < 2 or x.shape[-1] != self.input_size:
-            raise ValueError(f"x must be (*, time, {self.input_size}), got {tuple(x.shape)}")
-        state = self.initial_state(x) if state is None else state
-        outputs = []
-        for x_t in x.unbind(-2):
-            state = self.step(x_t, state)
-            outputs.append(self.output(state))
-        return torch.stack(outputs, dim=-2) if outputs else x.new_empty(*x.shape[:-1], self.output_size)
 
 
 unit = Unit(LSTM, name="LSTM", label="LSTM", paper="hochreiter1997long")

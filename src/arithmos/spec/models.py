@@ -70,8 +70,9 @@ class Layer:
         return load_unit(self.unit, self._text) if self.file else CELLS[self.unit]
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what another process needs, which may not have the user's file."""
-        return {"unit": self.unit, "options": self.options}
+        """Return what another process needs: the text of the user's file too, which it may not have."""
+        state: dict[str, object] = {"unit": self.unit, "options": self.options}
+        return state | {"_text": self._text} if self.file else state
 
     @property
     def name(self) -> str:

@@ -148,7 +148,7 @@ def test_a_worker_stops_when_its_client_is_gone(scheduler, fake):
         stopped.set()
 
     fake(Fake(on_the_way=endless))
-    chunk = worker.Chunk("campaign", "torch", (Job(SPECS[0], (0,)),), {}, {}, False)
+    chunk = worker.Chunk("campaign", "torch", (Job(SPECS[0], (0,)),), {}, False)
     with Client(scheduler, set_as_default=False) as client:
         future = client.submit(worker.train, chunk, pure=False)
         assert begun.wait(20)
@@ -291,7 +291,7 @@ def test_what_waits_for_workers_is_begun_when_they_come(fake):
         Client(own, set_as_default=False) as client,
     ):
         flight = remote.Flight(client, worker.SLOT)
-        flight.send(worker.Chunk("campaign", "torch", (Job(make_spec(), (0, 1)),), {}, {}, all_records=False))
+        flight.send(worker.Chunk("campaign", "torch", (Job(make_spec(), (0, 1)),), {}, all_records=False))
         (key,) = (future.key for future in flight._flying)
         until = time.monotonic() + 60
         while client.sync(client.scheduler.get_task_status, keys=[key])[key] != "no-worker":

@@ -13,11 +13,12 @@ from typing import Any
 from distributed import CancelledError, Client, Future, KilledWorker, as_completed
 from distributed.protocol import serialize_bytes
 
-from ...spec import Spec
+from ...spec import Layer, Spec
+from .. import Refused
 from ..contract import NO_CONTROL, Control, Job, Run
 from ..cost import Clock
 from ..resume import guarded
-from .worker import Chunk, Made, files_of, stop
+from .worker import Chunk, Made, stop
 
 AHEAD = 2
 """Chunks in flight per slot, so that no worker waits for the client."""
@@ -56,11 +57,21 @@ class Remote:
     ) -> None:
         self.name = name
         self._client, self._pace, self._resource, self._refusal = client, pace, resource, refusal
-        self._files: dict[str, str] = {}
 
     def refuses(self, spec: Spec) -> str | None:
-        """Return why the workers' engine cannot run the spec, on one line, or None if it can."""
-        self._files |= files_of(spec)
+        """Return why the workers' engine cannot run the spec, on one line, or None if it can.
+
+        Raises:
+            Refused: a unit is a class of this process, which a worker cannot import; or its file has changed.
+        """
+        for layer in spec.model.layers:
+            name = layer.name
+            if layer.own and layer.file is None:
+                raise Refused(
+                    f"a worker cannot be sent the class {name}; name it by its file, as 'path/to/file.py:{name}'"
+                )
+            if layer.file is not None and Layer(layer.unit).version != layer.version:
+                raise Refused(f"{layer.file} has changed since its unit was loaded; start again")
         return self._refusal(spec)
 
     def run(self, jobs: Sequence[Job], control: Control = NO_CONTROL) -> Iterator[Run]:
@@ -76,7 +87,7 @@ class Remote:
             asked = {(job.spec.id, seed): control.resume(job.spec, seed) for job in part for seed in job.seeds}
             states = {key: state for key, state in asked.items() if state is not None}
             before.update((key, int(state["step"][0])) for key, state in states.items())
-            return Chunk(campaign, self.name, tuple(part), states, self._files, control.all_records)
+            return Chunk(campaign, self.name, tuple(part), states, control.all_records)
 
         def landed() -> Iterator[Run]:
             for made in flight.landed():

@@ -6,18 +6,16 @@ code when they are opened: anyone who can reach the scheduler can run anything o
 
 import dataclasses
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from distributed import Worker, WorkerPlugin, get_worker
 from distributed.core import Status
 
-from ...spec import Layer, Spec
-from .. import ENGINES, Refused
+from ...spec import Spec
+from .. import ENGINES
 from ..code import SOURCE
 from ..contract import Control, Engine, Job, Run, State
 from ..cuda.plan import Limits
@@ -95,7 +93,6 @@ class Chunk:
         engine: name of the engine.
         jobs: specs and seeds.
         states: checkpoints of suspended runs, by spec id and seed.
-        files: source of users' units, by the path that specs name.
         all_records: whether to keep every record of the curves.
     """
 
@@ -103,13 +100,7 @@ class Chunk:
     engine: str
     jobs: tuple[Job, ...]
     states: dict[tuple[str, int], State]
-    files: dict[str, str]
     all_records: bool
-
-    @property
-    def count(self) -> int:
-        """Number of runs."""
-        return sum(len(job.seeds) for job in self.jobs)
 
 
 @dataclass(frozen=True)
@@ -165,10 +156,10 @@ def train(chunk: Chunk) -> Made:
     )
     jobs = []
     for job in chunk.jobs:
-        try:
-            jobs.append(Job(_here(job.spec, chunk.files), job.seeds))
-        except Refused as error:
-            failed(job.spec, job.seeds, str(error))
+        if why := _unloadable(job.spec):
+            failed(job.spec, job.seeds, why)
+        else:
+            jobs.append(job)
     for run in _engine(chunk.engine).run(jobs, control):
         made.runs[run.spec.id, run.seed] = dataclasses.replace(run, spec=cast(Spec, None))  # the client has it
         made.states.pop((run.spec.id, run.seed), None)
@@ -184,50 +175,11 @@ def _engine(name: str) -> Engine:
     return ENGINES[name]()
 
 
-def files_of(spec: Spec) -> dict[str, str]:
-    """Return the source of the users' units in a spec, by path.
-
-    Raises:
-        Refused: a unit is a class of this process, which a worker cannot import; or its file has changed.
-    """
-    from ...nn import CELLS
-
-    files = {}
+def _unloadable(spec: Spec) -> str:
+    """Return why a user's unit cannot be loaded here from the text that its layer brings; empty if all can."""
     for layer in spec.model.layers:
-        if isinstance(layer.unit, str):
-            path, colon, _ = layer.unit.rpartition(":")
-            if colon:
-                if Layer(layer.unit).version != layer.version:
-                    raise Refused(f"{path} has changed since its unit was loaded; start again")
-                files[path] = Path(path).read_text(encoding="utf-8")
-        elif CELLS.get(layer.unit.name) != layer.unit:
-            name = layer.unit.name
-            raise Refused(f"a worker cannot be sent the class {name}; name it by its file, as 'path/to/file.py:{name}'")
-    return files
-
-
-def _here(spec: Spec, files: dict[str, str]) -> Spec:
-    """Return the spec with the users' units in files of this machine."""
-    layers = tuple(dataclasses.replace(layer, unit=_unit_here(layer, files)) for layer in spec.model.layers)
-    if layers == spec.model.layers:
-        return spec
-    return dataclasses.replace(spec, model=dataclasses.replace(spec.model, layers=layers))
-
-
-def _unit_here(layer: Layer, files: dict[str, str]) -> Any:
-    if not isinstance(layer.unit, str) or ":" not in layer.unit:
-        return layer.unit
-    path, _, attribute = layer.unit.rpartition(":")
-    unit = f"{_written(Path(path).name, files[path])}:{attribute}"
-    try:
-        _ = Layer(unit).record
-    except ValueError as error:
-        raise Refused(f"a worker cannot load the unit {layer.unit} from its file alone: {error}") from error
-    return unit
-
-
-@lru_cache(maxsize=32)
-def _written(name: str, source: str) -> Path:
-    path = Path(tempfile.mkdtemp(dir=get_worker().local_directory)) / name
-    path.write_text(source, encoding="utf-8")
-    return path
+        try:
+            _ = layer.record
+        except ValueError as error:
+            return f"a worker cannot load the unit {layer.unit} from its file alone: {error}"
+    return ""

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...optim import SparsitySchedule
-from ...spec import Spec
-from ..contract import Control, Failed, Floats, Run, State, unit_code
-from ..states import ARRAYS, judged, state_of
-from ..stopwatch import Stopwatch
+from ..contract import Control, Floats, Run, State, unit_code
+from ..stacks import Runs, TrainingStack
+from ..states import ARRAYS
 from .cells import CellStack
 from .reader import Convolution, grouped, read
 from .records import StackRecords
@@ -40,8 +39,8 @@ class ModelGroup:
     stream: torch.cuda.Stream | None
 
 
-class Stack:
-    """Runs that train side by side, one per position on the leading axis of every tensor.
+class Stack(TrainingStack):
+    """Runs on sequences of digits that train side by side.
 
     Args:
         runs: spec and seed of each; the specs differ only in their model, and runs of one model are adjacent.
@@ -51,19 +50,21 @@ class Stack:
         graph: whether to record and replay an iteration and the cells' part of an evaluation; only on a GPU.
     """
 
+    records: StackRecords
+
     def __init__(
         self,
-        runs: Sequence[tuple[Spec, int]],
+        runs: Runs,
         device: torch.device,
         control: Control,
         *,
         convolve: Convolution = grouped,
         graph: bool = False,
     ) -> None:
-        self.runs, self.device, self.control, self.graph = runs, device, control, graph
+        super().__init__(runs, device, control)
+        self.graph = graph
         self.read = partial(read, convolve=convolve)
-        spec = self.spec = runs[0][0]
-        self.task = spec.sequences
+        self.task = self.spec.sequences
         with unit_code():
             networks = [spec.network(seed) for spec, seed in runs]
         readers = [dict(network[0].named_parameters()) for network in networks]
@@ -79,7 +80,7 @@ class Stack:
                 cells = CellStack(own, [runs[run][1] for run in places], [networks[run][1] for run in places], device)
             stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
             self.groups.append(ModelGroup(places[0], places[-1] + 1, cells, own.model.schedule, stream))
-        adam = spec.adam
+        adam = self.spec.adam
         self.optimizer = torch.optim.Adam(
             [*self.reader.values(), *(value for group in self.groups for value in group.cells.parameters.values())],
             lr=adam.lr,
@@ -92,48 +93,35 @@ class Stack:
             zeros = {name: torch.zeros_like(value, requires_grad=False) for name in ARRAYS[1:]}
             counter = torch.zeros((), device=device if device.type == "cuda" else "cpu")
             self.optimizer.state[value] = {"step": counter, **zeros}
-        self.training = TrainingSequences(spec, self.task, tuple(seed for _, seed in runs), device)
+        self.training = TrainingSequences(self.spec, self.task, tuple(seed for _, seed in runs), device)
         self.sets = {
             "validation": Evaluation(self.task, "validation", (self.task.length,), device),
             "training": Evaluation(self.task, "training", (self.task.length,), device),
             "test": Evaluation(self.task, "test", self.task.test_lengths, device),
         }
         self.records = StackRecords(runs, self.task, self._cells())
-        self.step = 0
-        self.elapsed_s = 0.0
         self._place = torch.zeros(1, dtype=torch.int64, device=device)
         self._clock = torch.zeros((), dtype=torch.float64, device=device)
         self._graph: torch.cuda.CUDAGraph | None = None
         self._walk: tuple[torch.cuda.CUDAGraph, dict[str, Tensor], Tensor] | None = None
 
-    def train(self) -> list[Run]:
-        """Train the stack to its end and return its runs, or suspend them when the caller stops it."""
-        spec, epoch = self.spec, self.training.iterations
-        stopwatch = Stopwatch(self.control, spec, len(self.runs), step=self.step, elapsed_s=self.elapsed_s)
-        while self.step <= spec.iterations:
-            try:
-                with unit_code():
-                    if self.step % spec.evaluate_every == 0:
-                        self.record()
-                        if self.records.ended.all():
-                            break
-                    self.advance(min(self._ahead(), spec.iterations + 1 - self.step))
-            except Failed:
-                stopwatch.end()
-                raise
-            if self.step % epoch == 0 and self.device.type == "cuda":
-                torch.cuda.synchronize(self.device)
-            elif self.device.type == "cuda":
-                continue
-            if stopwatch.look(self.step):
-                self.elapsed_s = stopwatch.elapsed_s
-                self._suspend()
-                if stopwatch.stopped:
-                    return []
-        stopwatch.end()
+    def finished(self, elapsed_s: float) -> list[Run]:
+        """Return the finished runs."""
         self.records.ended |= self._broken()
-        share, cells = stopwatch.elapsed_s / len(self.runs), self._cells()
+        share, cells = elapsed_s / len(self.runs), self._cells()
         return [self.records.finished(run, "torch", cells[run], share) for run in range(len(self.runs))]
+
+    def pausing(self) -> bool:
+        """Return whether the caller may be informed: on a GPU, at the end of an epoch."""
+        if self.device.type != "cuda":
+            return True
+        if ends := self.step % self.training.iterations == 0:
+            torch.cuda.synchronize(self.device)
+        return ends
+
+    def iterate(self) -> None:
+        """Run the iterations until the next record or epoch."""
+        self.advance(min(self._ahead(), self.spec.iterations + 1 - self.step))
 
     def _ahead(self) -> int:
         """Return the iterations until the next record or epoch; one on a CPU, so that a caller can stop in between."""
@@ -341,20 +329,10 @@ class Stack:
                 cells[group.start : group.stop] = list(torch.cat(values, dim=1).cpu().numpy())
         return cells
 
-    def _suspend(self) -> None:
-        arrays = {name: self.flat(name) for name in ARRAYS}
-        for run, (spec, seed) in enumerate(self.runs):
-            own = {name: array[run] for name, array in arrays.items()}
-            state = state_of(self.step, self.elapsed_s / len(self.runs), own, self.records.state(run))
-            self.control.suspend(spec, seed, state)
-
     def resume(self, states: Sequence[State]) -> None:
         """Resume suspended runs, all of them at the same step."""
-        self.elapsed_s = float(sum(state["elapsed_s"][0] for state in states))
-        for run, state in enumerate(states):
-            self.records.restore(run, judged(state))
-        arrays = {name: [state[name].astype(np.float32) for state in states] for name in ARRAYS}
-        self.put(arrays, int(states[0]["step"][0]))
+        super().resume(states)
+        self.put({name: [state[name].astype(np.float32) for state in states] for name in ARRAYS}, self.step)
 
 
 def _warm(function: Callable[[], object], device: torch.device, times: int = 3) -> None:
