@@ -4,6 +4,13 @@
 constexpr u32 ALL_LANES = 0xffffffffu;
 constexpr int WARPS = THREADS / 32;
 
+__device__ __forceinline__ void sync() {
+    if constexpr (WARPS == 1)
+        __syncwarp();
+    else
+        __syncthreads();
+}
+
 __device__ __forceinline__ int lane_id() { return threadIdx.x & 31; }
 __device__ __forceinline__ int warp_id() { return threadIdx.x >> 5; }
 
@@ -33,9 +40,9 @@ template <int COUNT, int OFFSET = 16> __device__ __forceinline__ int warp_totals
 __device__ __forceinline__ double block_sum(double value, double* scratch) {
 #pragma unroll
     for (int offset = 16; offset; offset /= 2) value += __shfl_xor_sync(ALL_LANES, value, offset);
-    __syncthreads();
+    sync();
     if (lane_id() == 0) scratch[warp_id()] = value;
-    __syncthreads();
+    sync();
     double total = 0.0;
     for (int warp = 0; warp < WARPS; ++warp) total += scratch[warp];
     return total;
@@ -47,9 +54,9 @@ __device__ __forceinline__ double block_max(double value, double* scratch) {
         const double other = __shfl_xor_sync(ALL_LANES, value, offset);
         value = other > value ? other : value;
     }
-    __syncthreads();
+    sync();
     if (lane_id() == 0) scratch[warp_id()] = value;
-    __syncthreads();
+    sync();
     double largest = scratch[0];
     for (int warp = 1; warp < WARPS; ++warp) largest = scratch[warp] > largest ? scratch[warp] : largest;
     return largest;

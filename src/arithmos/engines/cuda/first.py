@@ -298,6 +298,30 @@ def reduction_functions(program: NetworkProgram, root: Term, kind: str) -> list[
     ]
 
 
+def input_functions() -> list[str]:
+    """Return, in place of reductions, what leaves the inputs of a small network in registers."""
+    loop = [
+        "#pragma unroll",
+        "for (int j = 0; j < COLUMNS; ++j) {",
+        "    const float4 x = inputs(j);",
+        *indented(unrolled("c", 4, ["sums.x[4 * j + c] = part(x, c);"])),
+        "}",
+    ]
+    return [
+        "struct TrainingSums {",
+        "    float x[4 * COLUMNS];",
+        "};",
+        "",
+        *function(
+            "void reduce(const float*, const float*, int, const Inputs& inputs, TrainingSums& sums)",
+            loop,
+            template="int FROM, int STRIDE, class Inputs",
+        ),
+        *function("void join_split(TrainingSums& sums)", []),
+        "using JudgingSums = TrainingSums;",
+    ]
+
+
 def gradient_functions(program: NetworkProgram) -> list[str]:
     """Return the gradients of the weights of an input, and what a product of zero needs."""
     made = _Backward(program)

@@ -40,7 +40,7 @@ __device__ __noinline__ bool record(const Settings& c, int slot, u32 t, float* m
     // The record of t = 0 counts only until there is another; NaN, the initial value, until there is any.
     const float best = errors[BEST_VALIDATION];
     const bool improved = best != best || validation < best || (counts[BEST_STEP] == 0 && validation == validation);
-    __syncthreads();  // all have read what the first thread now writes
+    sync();  // all have read what the first thread now writes
     if (threadIdx.x == 0) {
         const i64 index = counts[RECORDS]++;
         errors[END_VALIDATION] = validation;

@@ -1,4 +1,5 @@
-// One thread block trains one run: forward, backward, Adam and the judge, for a chunk of iterations.
+// One thread block trains one run: forward, backward, Adam and the judge, for a chunk of iterations. The block of a small
+// network is a single warp: each thread has several observations, all of the network in registers, and no second half.
 //
 // An iteration has two halves with a barrier after each. In the first a thread draws an observation, takes it through the
 // network and back, and leaves in shared memory the inputs, the deltas of the first layer and the gradient terms of the
@@ -34,6 +35,7 @@ __device__ __forceinline__ double operate(int operation, double a, double b) {
 __device__ __forceinline__ float arithmetic_target(const Settings& c, const float* batch, const int (&begin)[SUBSETS], int b,
                                                    int split) {
     using Inputs = Adding<bits_suffice()>;
+    const int operation = OPERATION < 0 ? c.operation : OPERATION;
     double target = 0.0;
 #pragma unroll
     for (int k = 0; k < SUBSETS; ++k) {
@@ -48,60 +50,75 @@ __device__ __forceinline__ float arithmetic_target(const Settings& c, const floa
         for (int offset = 32 / SPLIT; offset < 32; offset *= 2) joined += __shfl_xor_sync(ALL_LANES, joined, offset);
         const double sum = Inputs::value(joined, subset_length(k));
         if (k == 0)
-            target = c.operation == ROOT         ? sqrt(sum)
-                     : c.operation == SQUARED    ? sum * sum
-                     : c.operation == RECIPROCAL ? 1.0 / sum
-                                                 : sum;
-        else if (c.operation != ROOT && c.operation != SQUARED && c.operation != RECIPROCAL)
-            target = operate(c.operation, target, sum);
+            target = operation == ROOT         ? sqrt(sum)
+                     : operation == SQUARED    ? sum * sum
+                     : operation == RECIPROCAL ? 1.0 / sum
+                                               : sum;
+        else if (operation != ROOT && operation != SQUARED && operation != RECIPROCAL)
+            target = operate(operation, target, sum);
     }
     return (float)target;
 }
 
-// Draws observation b of a tile at step t, and takes it through the network and back.
+// Draws this thread's observations of a tile at step t, takes them through the network and back, and leaves the sums of
+// their terms over the warp.
 __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, const int (&begin)[SUBSETS], u32 seed, u32 t,
                                            int tile, float loss) {
-    constexpr int GROUP = 32 / SPLIT;  // observations of a warp
-    const int b = warp_id() * GROUP + lane_id() % GROUP, split = lane_id() / GROUP;
-    const u32 row = tile * TILE + b;
-    TrainingSums sums;
-    float target[OUTPUTS];
-    if constexpr (RANGE == ROWS) {
-        const u32 chosen = wide(Stream(seed, ROWS_STREAM, row, t)(0).a, c.row_count).high;
-        const float4* from = c.rows + (i64)chosen * COLUMNS;
-        reduce<0, SPLIT>(s.weights, s.parameters, split, drawn([&](int j) { return from[j]; }, s.batch + b, seed, row, t), sums);
+    constexpr int GROUP = 32 / SPLIT;  // observations of a warp at a time
+    const int split = lane_id() / GROUP;
+    const bool leaves = SPLIT == 1 || split == 0;
+    TrainingSums sums[EACH];
+    float target[EACH][OUTPUTS], terms[TERMS + 1] = {};
 #pragma unroll
-        for (int o = 0; o < OUTPUTS; ++o) target[o] = c.rows_t[(i64)chosen * OUTPUTS + o];
-    } else {
-        const Stream stream(seed, TRAIN_STREAM, row, t);
-        const auto draw = [&](int j) {
-            const Words words = stream(j);
-            return make_float4(number<RANGE>(words.a, c.width, c.low), number<RANGE>(words.b, c.width, c.low),
-                               number<RANGE>(words.c, c.width, c.low), number<RANGE>(words.d, c.width, c.low));
-        };
-        reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(draw, s.batch + b, seed, row, t), sums);
-        if constexpr (SPLIT > 1) __syncwarp();
-        target[0] = arithmetic_target(c, s.batch, begin, b, split);
+    for (int n = 0; n < EACH; ++n) {
+        const int b = n * THREADS + warp_id() * GROUP + lane_id() % GROUP;
+        const u32 row = tile * TILE + b;
+        if constexpr (RANGE == ROWS) {
+            const u32 chosen = wide(Stream(seed, ROWS_STREAM, row, t)(0).a, c.row_count).high;
+            const float4* from = c.rows + (i64)chosen * COLUMNS;
+            const auto read = [&](int j) { return from[j]; };
+            reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(read, s.batch + b, seed, row, t), sums[n]);
+#pragma unroll
+            for (int o = 0; o < OUTPUTS; ++o) target[n][o] = c.rows_t[(i64)chosen * OUTPUTS + o];
+        } else {
+            const Stream stream(seed, TRAIN_STREAM, row, t);
+            const auto draw = [&](int j) {
+                const Words words = stream(j);
+                return make_float4(number<RANGE>(words.a, c.width, c.low), number<RANGE>(words.b, c.width, c.low),
+                                   number<RANGE>(words.c, c.width, c.low), number<RANGE>(words.d, c.width, c.low));
+            };
+            reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(draw, s.batch + b, seed, row, t), sums[n]);
+            if constexpr (SPLIT > 1) __syncwarp();
+            target[n][0] = arithmetic_target(c, s.batch, begin, b, split);
+        }
+        reduce_rest<OUT_TILE, SPLIT>(s.weights, s.parameters, split, Kept{s.batch + b}, sums[n]);
+        join_split(sums[n]);
     }
-    reduce_rest<OUT_TILE, SPLIT>(s.weights, s.parameters, split, Kept{s.batch + b}, sums);
-    join_split(sums);
-
-    const bool taken = BATCH % TILE == 0 || row < BATCH, leaves = SPLIT == 1 || split == 0;
-    float terms[TERMS + 1] = {};
-    train_observation(sums, s.weights, s.parameters, s.batch, target,
-                      {b, seed, row, t, taken ? 2.0f / ((float)BATCH * OUTPUTS) * loss : 0.0f, taken, leaves}, terms, s.deltas);
+    bool taken = true;
+#pragma unroll
+    for (int n = 0; n < EACH; ++n) {
+        const int b = n * THREADS + warp_id() * GROUP + lane_id() % GROUP;
+        const u32 row = tile * TILE + b;
+        taken = BATCH % TILE == 0 || row < BATCH;
+        const float scale = taken ? 2.0f / ((float)BATCH * OUTPUTS) * loss : 0.0f;
+        if (!SMALL || taken)
+            train_observation(sums[n], s.weights, s.parameters, s.batch, target[n], {b, seed, row, t, scale, taken, leaves},
+                              terms, s.deltas);
+    }
+    const bool counts = SMALL || (taken && leaves);
 
 #pragma unroll
     for (int k = 0; k < TERMS; k += 32) {
         constexpr int COUNT = TERMS < 32 ? TERMS : 32;
         float some[COUNT + 1];
 #pragma unroll
-        for (int n = 0; n < COUNT; ++n) some[n] = k + n < TERMS && taken && leaves ? terms[k + n] : 0.0f;
+        for (int n = 0; n < COUNT; ++n) some[n] = k + n < TERMS && counts ? terms[k + n] : 0.0f;
         const int number = warp_totals<COUNT>(some);
         if (number >= 0 && k + number < TERMS) s.partial[warp_id() * TERMS + k + number] = some[0];
     }
 }
 
+#if !SMALL
 // The second half of an iteration for the outputs from FROM on of the thread's input i.
 template <int FROM>
 __device__ __forceinline__ void second_half(const Shared& s, Owned& owned, int i, int share, bool owner, int tile,
@@ -118,15 +135,19 @@ __device__ __forceinline__ void second_half(const Shared& s, Owned& owned, int i
         second_half<FROM + OUT_TILE>(s, owned, i, share, owner, tile, at);
     }
 }
+#endif
 
 // The sum of the gate of the last layer over the observations of a tile that this thread answers for.
 __device__ __noinline__ float judged_gate(float* memory, int tile) {
     const Shared s = share(memory);
-    if (threadIdx.x >= TILE || tile * TILE + threadIdx.x >= BATCH) return 0.0f;
-    JudgingSums sums;
-    float y[OUTPUTS];
-    reduce_rest<0, 1>(s.weights, s.parameters, 0, Kept{s.batch + threadIdx.x}, sums);
-    return judge_observation(sums, s.weights, s.parameters, y);
+    float gates = 0.0f;
+    for (int b = threadIdx.x; b < TILE && tile * TILE + b < BATCH; b += THREADS) {
+        JudgingSums sums;
+        float y[OUTPUTS];
+        reduce_rest<0, 1>(s.weights, s.parameters, 0, Kept{s.batch + b}, sums);
+        gates += judge_observation(sums, s.weights, s.parameters, y);
+    }
+    return gates;
 }
 
 __device__ __forceinline__ float lambda_at(const Settings& c, u32 t) {
@@ -162,9 +183,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             owned.second[at] = c.second[home + p];
         });
     }
-    __syncthreads();
+    sync();
     prepare(s);
-    __syncthreads();
+    sync();
 
     int begin[SUBSETS];
 #pragma unroll
@@ -188,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             }
             improved = record(c, slot, t, base);
             if constexpr (PENALTIES > 0) {
-                __syncthreads();
+                sync();
                 validation = c.errors[(i64)slot * ERRORS + END_VALIDATION];
             }
         }
@@ -198,15 +219,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         double gates = 0.0;
         for (int tile = 0; tile < TILES; ++tile) {
             first_half(c, s, begin, seed, t, tile, loss);
-            __syncthreads();
+            sync();
             if (GATED && improved) gates += block_sum(judged_gate(base, tile), s.scratch);
+#if !SMALL
             if constexpr (PARTS > 1) {  // all lanes take part in the exchange
                 second_half<0>(s, owned, place < INPUTS ? place : INPUTS - 1, share_of, owner, tile, at);
             } else {
                 for (int i = place; i < INPUTS; i += THREADS) second_half<0>(s, owned, i, 0, true, tile, at);
             }
+#endif
             descend_terms(s, tile, at);
-            __syncthreads();
+            sync();
         }
         if constexpr (STAGED) finish(s, at);
         if (GATED && improved && threadIdx.x == 0)

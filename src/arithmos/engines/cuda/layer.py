@@ -36,6 +36,8 @@ class LayerProgram:
         calls: calls of `arithmos.nn.noise` in the layers before it.
         stored: positions in shared memory of values that depend on parameters alone.
         sums: sums over the batch, with their positions among the gradients.
+        wide: whether its inputs are in shared memory, and their weights belong to the threads of the second half; True for
+            the first layer, unless a thread has all of the network in registers.
     """
 
     number: int
@@ -49,16 +51,12 @@ class LayerProgram:
     calls: int
     stored: dict[Term, int] = field(default_factory=dict)
     sums: dict[Term, int] = field(default_factory=dict)
-
-    @property
-    def first(self) -> bool:
-        """Whether it is the first layer, whose inputs are many."""
-        return self.number == 0
+    wide: bool = False
 
     @property
     def stride(self) -> int:
-        """Distance between the rows of a stored matrix: in the first layer, a multiple of four."""
-        return -(-self.sizes["i"] // 4) * 4 if self.first else self.sizes["i"]
+        """Distance between the rows of a stored matrix: in a wide layer, a multiple of four."""
+        return -(-self.sizes["i"] // 4) * 4 if self.wide else self.sizes["i"]
 
     def count(self, axes: str) -> int:
         """Return the number of elements of a value with these axes, in an array without gaps."""
@@ -115,12 +113,12 @@ class LayerProgram:
     @property
     def gathered(self) -> list[Term]:
         """Sums over the batch that the second half computes, by the threads of the inputs."""
-        return [node for node in self.sums if self.first and "i" in node.axes]
+        return [node for node in self.sums if self.wide and "i" in node.axes]
 
     @property
     def terms(self) -> list[Term]:
         """Sums over the batch of what the threads of the observations compute."""
-        return [node for node in self.sums if not (self.first and "i" in node.axes)]
+        return [node for node in self.sums if not (self.wide and "i" in node.axes)]
 
     @property
     def plain(self) -> bool:

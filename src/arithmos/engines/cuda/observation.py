@@ -9,6 +9,10 @@ from .layer import LayerProgram
 from .program import NetworkProgram, over_inputs
 
 
+_INPUTS = "sums.x"
+"""Inputs of a network that is in registers."""
+
+
 class _Registers:
     """Statements of a layer for one observation; values of outputs and inputs are arrays.
 
@@ -81,10 +85,13 @@ class _Registers:
             "}",
         ]
 
-    def set(self, target: str, node: Term, axes: str) -> list[str]:
-        """Return loops over axes that set elements to a node, which may be one that is computed on the way."""
+    def set(self, target: str, node: Term, axes: str, *, add: bool = False) -> list[str]:
+        """Return loops over axes that set elements to a node, which may be one that is computed on the way, or add it."""
         own = Statements(self.given, self.layer.sizes, uses([node]))
-        own.set(target, node)
+        if add:
+            own.reduce("sum", target, node)
+        else:
+            own.set(target, node)
         return self.over(axes, own.lines) or ["{", *indented(own.lines), "}"]
 
 
@@ -95,13 +102,13 @@ def _sums(layer: LayerProgram, root: Term) -> dict[Term, str]:
 def training_function(program: NetworkProgram) -> list[str]:
     """Return the function that takes an observation forward and back, and leaves rows and terms."""
     layers, lines = [], ["const int b = at.b;"]
-    arrays: dict[Term, str] = {}
+    arrays = {INPUT: _INPUTS}
     for layer in program.layers:
-        own = _sums(layer, layer.unit.training) if layer.first else {INPUT: arrays[INPUT]}
+        own = _sums(layer, layer.unit.training) if layer.wide else {INPUT: arrays[INPUT]}
         made = _Registers(layer, own, f"l{layer.number}_")
         drawn = [node for node in walk([layer.unit.training]) if node.op == "noise"]
         for node in sorted(drawn, key=lambda node: node.data):
-            if not (layer.first and "i" in node.axes):
+            if not (layer.wide and "i" in node.axes):
                 name, count = f"l{layer.number}_noise{node.data}", layer.count(node.axes.strip("b"))
                 made.lines += [f"float {name}[{count}];", f"at.noise({layer.noise(node)}, {name});"]
                 made.names[node] = name
@@ -120,13 +127,13 @@ def training_function(program: NetworkProgram) -> list[str]:
             lines += [f"float zero{layer.number}[{layer.sizes['o']}] = {{}};"]
             seed = f"zero{layer.number}"
         made.names[SEED] = seed
-        terms, rows = layer.terms, program.rows if layer.first else {}
+        terms, rows = layer.terms, program.rows if layer.wide else {}
         dx = [] if layer.input_gradient is None else [layer.input_gradient]
         made.compute([*(node.args[0] for node in terms), *row_nodes(rows), *dx])
         lines += [f"// Layer {layer.number}, {layer.name}.", *made.lines]
         for node in terms:
             place = f"terms[{layer.sums[node] - program.gathered} + {layer.flat(node.axes)}]"
-            lines += made.set(place, node.args[0], node.axes)
+            lines += made.set(place, node.args[0], node.axes, add=program.small)
         lines += _left(program, made)
         seed = None
         for node in dx:
@@ -149,7 +156,7 @@ def row_nodes(rows: Iterable[Term]) -> list[Term]:
 
 def _left(program: NetworkProgram, made: _Registers) -> list[str]:
     """Return what leaves rows for the second half."""
-    if not made.layer.first:
+    if not made.layer.wide:
         return []
     lines = []
     for node, place in program.rows.items():
@@ -172,10 +179,10 @@ def _left(program: NetworkProgram, made: _Registers) -> list[str]:
 def judging_function(program: NetworkProgram) -> list[str]:
     """Return the function that takes an observation forward in evaluation mode, and returns the sum of its gate."""
     lines: list[str] = []
-    name = ""
+    name = _INPUTS
     for layer in program.layers:
         unit = layer.unit
-        made = _Registers(layer, _sums(layer, unit.evaluation) if layer.first else {INPUT: name}, f"l{layer.number}_")
+        made = _Registers(layer, _sums(layer, unit.evaluation) if layer.wide else {INPUT: name}, f"l{layer.number}_")
         gate = unit.gate if layer is program.last else None
         made.compute([unit.evaluation, *([] if gate is None else [gate])])
         lines += [f"// Layer {layer.number}, {layer.name}.", *made.lines]
@@ -184,6 +191,7 @@ def judging_function(program: NetworkProgram) -> list[str]:
             lines += ["float gates = 0.0f;", *unrolled("o", "OUTPUTS", [f"gates += {made.names[gate]}[o];"])]
     lines += unrolled("o", "OUTPUTS", [f"y[o] = {name}[o];"])
     lines.append(f"return {'gates' if program.last.unit.gate is not None else '0.0f'};")
-    sums = "TrainingSums" if program.first.unit.training is program.first.unit.evaluation else "JudgingSums"
+    same = program.small or program.first.unit.training is program.first.unit.evaluation
+    sums = "TrainingSums" if same else "JudgingSums"
     signature = f"float judge_observation(const {sums}& sums, const float* w, const float* p, float (&y)[OUTPUTS])"
     return function(signature, lines)

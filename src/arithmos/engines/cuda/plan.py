@@ -7,14 +7,14 @@ import numpy as np
 
 from ...spec import RMSprop, Spec
 from ...spec.optimizers import PULLED
-from ...tasks import UniformDraws
+from ...tasks import OPERATIONS, UniformDraws
 from ...tasks.arithmetic import Range
 from ..contract import unit_code
 from ..trace import Untraceable, unit_program
 from ..trace.program import walk
 from ..updates import NORM_EPSILON
 from .expressions import EXPENSIVE, literal
-from .first import gradient_functions, reduction_functions
+from .first import gradient_functions, input_functions, reduction_functions
 from .layer import Allocator
 from .names import declarations
 from .observation import judging_function, training_function
@@ -23,6 +23,12 @@ from .updates import Updates
 
 MAX_OWNED = 16
 """Moments of first-layer weights that a thread keeps in registers, of each kind; more are in shared memory."""
+
+MOST_EACH, MOST_TERMS = 4, 32
+"""Observations of a thread, and sums over the batch, up to which a network is small."""
+
+RESIDENT_WARPS = 24
+"""Warps of small networks on a multiprocessor, which limits their registers."""
 
 BUSY = 384
 """Smallest number of threads that keeps a multiprocessor busy while others wait."""
@@ -77,10 +83,14 @@ def make_plan(spec: Spec, limits: Limits, *, tile: int | None = None, split: int
         tile: observations in shared memory at a time; by default the most that fit.
         split: threads per observation; by default as many as keep the multiprocessor busy.
 
+    Without `tile` and `split`, a small network is trained by one warp.
+
     Raises:
         Untraceable: a unit has no program, or one that the kernel has no place for.
         ValueError: the network does not fit into shared memory.
     """
+    if not (tile or split) and (small := _small(spec, limits)):
+        return small
     tiles = [tile] if tile else [size for size in (128, 64, 32) if size < spec.batch_size + 32]
     splits = [split] if split else [1, 2, 4]
     codes = [_Code(spec, keep=keep) for keep in (True, False)]
@@ -99,15 +109,27 @@ def make_plan(spec: Spec, limits: Limits, *, tile: int | None = None, split: int
     )
 
 
+def _small(spec: Spec, limits: Limits) -> KernelPlan | None:
+    """Return the plan of a network that fits into the registers of one warp's threads; None if it does not."""
+    if spec.batch_size > 32 * MOST_EACH or spec.sizes[0] * spec.sizes[1] > MOST_TERMS:
+        return None
+    code = _Code(spec, keep=False, small=True)
+    if code.program.terms > MOST_TERMS:
+        return None
+    return _plan(spec, limits, code, 32 * -(-spec.batch_size // 32), 1)
+
+
 class _Code:
     """Generated code of a spec's network."""
 
-    def __init__(self, spec: Spec, *, keep: bool) -> None:
+    def __init__(self, spec: Spec, *, keep: bool, small: bool = False) -> None:
         units = [unit_program(layer) for layer in spec.model.layers]
         with unit_code():
             network = spec.network(0)
         regularized = spec.model.schedule.strength > 0
-        self.program = write(units, network, spec.sizes, spec.batch_size, regularized=regularized, keep=keep)
+        self.program = write(
+            units, network, spec.sizes, spec.batch_size, regularized=regularized, keep=keep, small=small
+        )
         for layer, module in zip(self.program.layers, network, strict=True):
             known = {view.data.name for view in layer.parameters}
             for name, parameter in module.named_parameters() if spec.model.penalties else ():
@@ -123,11 +145,14 @@ class _Code:
     @property
     def kinds(self) -> int:
         """Reductions over the inputs per output."""
-        return max(1, sum("o" in node.axes for node in self.program.reductions))
+        return 1 if self.program.small else max(1, sum("o" in node.axes for node in self.program.reductions))
 
     def text(self) -> list[str]:
         """Return the functions, in the order in which they need each other."""
         program, unit = self.program, self.program.first.unit
+        if program.small:
+            lines = input_functions() + training_function(program) + judging_function(program)
+            return lines + self.updates.text
         lines = reduction_functions(program, unit.training, "Training")
         if unit.evaluation is unit.training:
             lines.append("using JudgingSums = TrainingSums;")
@@ -140,7 +165,7 @@ class _Code:
 def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> KernelPlan:
     sizes, program, updates = spec.sizes, code.program, code.updates
     columns = -(-sizes[0] // 4)
-    threads = tile * split
+    threads = 32 if program.small else tile * split
     tiles = -(-spec.batch_size // tile)
     parts = 1
     while 2 * parts * sizes[0] <= threads and parts < 32 and 2 * parts <= tile // 4:
@@ -163,18 +188,21 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
     }
     shared_bytes = -(-memory.used // 4) * 16
     by_shared = limits.shared_per_multiprocessor // (shared_bytes + limits.reserved_shared)
-    resident = max(1, min(by_shared, 512 // threads))
+    resident = max(1, min(by_shared, (32 * RESIDENT_WARPS if program.small else 512) // threads))
     sums = sizes[1] * code.kinds
-    crossed = any("o" not in node.axes for node in program.first.gathered)
+    crossed = program.small or any("o" not in node.axes for node in program.first.gathered)
     constants = {
         "INPUTS": sizes[0], "COLUMNS": columns, "OUT": sizes[1], "OUTPUTS": sizes[-1],
         "BATCH": spec.batch_size, "TILE": tile, "TILES": tiles, "SPLIT": split, "PARTS": parts, "THREADS": threads,
+        "EACH": tile * split // threads,
         "RESIDENT": resident, "PARAMETERS": program.parameters, "CONSTANTS": program.constants,
         "STORED": program.stored, "GATHERED": program.gathered, "TERMS": program.terms,
         "OWNED": updates.owned_count if in_registers else 0, "SHARED_FROM": shared_from,
         "UNROLL": _unroll(columns, split, sums), "GATHER_UNROLL": 8 if sums <= 4 else 4 if sums <= 12 else 2,
         "CHAINS": 4 if sums <= 6 else 2 if sums <= 16 else 1,
         "OUT_TILE": sizes[1] if sums <= 32 or crossed else 16 if code.kinds == 1 else 8,
+        # The code of one operation is a good part of a small kernel; the others are shared by all operations.
+        "OPERATION": operation(spec) if program.small else -1,
         "PENALTIES": len(spec.model.penalties), **{f"{name}_AT": place for name, place in at.items()},
     }  # fmt: skip
     flags = {
@@ -186,6 +214,7 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
     }
     lengths = subset_lengths(spec)
     lines = [
+        f"#define SMALL {int(program.small)}",
         declarations(),
         *(f"constexpr int {name} = {value};" for name, value in constants.items()),
         *(f"constexpr bool {name} = {str(value).lower()};" for name, value in flags.items()),
@@ -211,7 +240,7 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
 
 def _cost(spec: Spec, code: _Code) -> float:
     """Return the relative work of an iteration, by the operations on each input."""
-    nodes = [node for node in walk(code.program.reductions) if "b" in node.axes and node.args]
+    nodes = [node for node in walk([code.program.first.unit.training]) if {"b", "i"} <= {*node.axes} and node.args]
     work = sum((40 if node.op in EXPENSIVE else 2) * (spec.sizes[1] if "o" in node.axes else 1) for node in nodes)
     return spec.batch_size * spec.sizes[0] * (16.0 + work)
 
@@ -227,6 +256,12 @@ def subset_lengths(spec: Spec) -> list[int]:
     """Return the number of inputs in each subset, the same for all seeds; rows of data have none."""
     draws = spec.task.draws(0)
     return [stop - start for start, stop in draws.subsets] if isinstance(draws, UniformDraws) else [0]
+
+
+def operation(spec: Spec) -> int:
+    """Return the number of the task's operation; rows of data have none."""
+    draws = spec.task.draws(0)
+    return list(OPERATIONS).index(draws.operation) if isinstance(draws, UniformDraws) else 0
 
 
 def range_kind(spec: Spec) -> str:

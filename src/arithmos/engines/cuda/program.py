@@ -59,6 +59,11 @@ class NetworkProgram:
         return self.layers[-1]
 
     @property
+    def small(self) -> bool:
+        """Whether a thread has all of the network in registers."""
+        return not self.first.wide
+
+    @property
     def reductions(self) -> list[Term]:
         """Reductions over the inputs in the first layer, in training mode."""
         return over_inputs(self.first.unit.training)
@@ -88,6 +93,7 @@ def write(
     *,
     regularized: bool,
     keep: bool,
+    small: bool = False,
 ) -> NetworkProgram:
     """Return the program of a network.
 
@@ -98,6 +104,7 @@ def write(
         batch: observations of a batch.
         regularized: whether it trains with the sparsity regularizer.
         keep: whether logarithms and the like of inputs are kept for the second half, and not computed again.
+        small: whether a thread has all of the network in registers, so that there is no second half.
     """
     trained, buffers = Allocator(), Allocator()
     offsets = [{name: trained.take(p.numel()) for name, p in module.named_parameters()} for module in network]
@@ -106,7 +113,7 @@ def write(
     layers, calls = [], 0
     for number, (unit, own) in enumerate(zip(units, offsets, strict=True)):
         widths = {"b": batch, "o": sizes[number + 1], "i": sizes[number]}
-        layers.append(_layer(number, network[number], widths, unit, own, calls, regularized=regularized))
+        layers.append(_layer(number, network[number], widths, unit, own, calls, wide=not (number or small), regularized=regularized))
         calls += len(unit.draws)
     program = NetworkProgram(layers, sizes, trained.used, buffers.used)
     stored, sums = Allocator(), Allocator()
@@ -133,6 +140,7 @@ def _layer(
     offsets: dict[str, int],
     calls: int,
     *,
+    wide: bool,
     regularized: bool,
 ) -> LayerProgram:
     found = rewritten(_outputs(unit), _factored)
@@ -143,10 +151,10 @@ def _layer(
     wanted = [node for node in used if node.op == "parameter" and node.data.name in trained]
     own = gradients({unit.training: SEED}, [*wanted, *([INPUT] if number else [])])
     dx = own.pop(INPUT, None)
-    split = rewritten(own.values(), lambda node: _apart(node, first=number == 0))
+    split = rewritten(own.values(), lambda node: _apart(node, wide=wide))
     own = _merged({view: split[value] for view, value in own.items()})
     penalties = gradients({unit.sparsity: STRENGTH}, wanted) if regularized else {}
-    return LayerProgram(number, type(module).__name__, sizes, unit, offsets, own, penalties, dx, calls)
+    return LayerProgram(number, type(module).__name__, sizes, unit, offsets, own, penalties, dx, calls, wide=wide)
 
 
 def _outputs(unit: UnitProgram) -> list[Term]:
@@ -169,15 +177,15 @@ def _factored(node: Term) -> Term:
     return node
 
 
-def _apart(node: Term, *, first: bool) -> Term:
+def _apart(node: Term, *, wide: bool) -> Term:
     """Split a sum over the batch and other axes into two.
 
-    A thread has all outputs of its observation, and all inputs but those of the first layer, whose sums come last.
+    A thread has all outputs of its observation, and all inputs but those of a wide layer, whose sums come last.
     """
     if node.op != "sum" or "b" not in node.data or len(node.data) == 1:
         return node
     rest, [arg] = node.data.replace("b", ""), node.args
-    if first and "i" in arg.axes:
+    if wide and "i" in arg.axes:
         return reduced("sum", reduced("sum", arg, "b"), rest)
     return reduced("sum", reduced("sum", arg, rest), "b")
 
@@ -211,7 +219,7 @@ def _store(layer: LayerProgram, places: Allocator) -> None:
             found[node] = None
     for node in walk(found):
         if node in found and not is_direct(layer, node):
-            layer.stored[node] = places.take(layer.extent(node.axes), 4 if layer.first else 1)
+            layer.stored[node] = places.take(layer.extent(node.axes), 4 if layer.wide else 1)
 
 
 def _depends(node: Term, leaves: tuple[str, ...]) -> bool:
@@ -219,8 +227,8 @@ def _depends(node: Term, leaves: tuple[str, ...]) -> bool:
 
 
 def is_direct(layer: LayerProgram, node: Term) -> bool:
-    """Return whether a value is read from the parameters: in the first layer, rows are padded to multiples of four."""
-    return node.op in ("parameter", "buffer") and not (layer.first and "i" in node.axes)
+    """Return whether a value is read from the parameters: in a wide layer, rows are padded to multiples of four."""
+    return node.op in ("parameter", "buffer") and not (layer.wide and "i" in node.axes)
 
 
 def _sums(roots: Iterable[Term]) -> list[Term]:
@@ -233,6 +241,8 @@ def _between(program: NetworkProgram, *, keep: bool) -> None:
     first, places = program.first, Allocator()
     forward = set(walk([first.unit.training]))
     program.planes[INPUT] = 0
+    if program.small:
+        return
     for node in forward:
         if node.op == "noise" and "i" in node.axes:
             program.planes[node] = len(program.planes)

@@ -14,7 +14,7 @@ from .layer import Allocator, LayerProgram
 from .program import NetworkProgram
 
 AXES = ("oi", "i", "o", "")
-_BARRIER = "__syncthreads();"
+_BARRIER = "sync();"
 
 
 class Updates:
@@ -45,6 +45,8 @@ class Updates:
     def _owned(self) -> list[Term]:
         """Return the parameters that meet inputs of the first layer, if they are the first of all; else none."""
         first = self.program.first
+        if not first.wide:
+            return []
         owned = [view for view in first.parameters if "i" in view.axes]
         size = sum(first.count(view.axes) for view in owned)
         ends = [first.offsets[view.data.name] + view.data.pieces * first.count(view.axes) for view in owned]
@@ -79,7 +81,8 @@ class Updates:
             lines += self._weigh(layer)
         lines += function("void prepare(const Shared& s)", self._prepared())
         lines += function("void penalize(Strength& at, u32 t, float validation)", self._penalized())
-        lines += self._descend("oi") + self._descend("i")
+        if not self.program.small:
+            lines += self._descend("oi") + self._descend("i")
         lines += function(
             "void descend_terms(const Shared& s, int tile, const Strength& at)",
             [line for layer in self.program.layers for line in self._terms(layer)],
@@ -227,7 +230,7 @@ class Updates:
         lines = []
         keep = "false" if self._plain(layer) else "true"
         for axes in AXES:
-            if layer.first and "i" in axes:
+            if layer.wide and "i" in axes:
                 continue
             totals = [(k, node) for k, node in enumerate(layer.terms) if node.axes == axes]
             body = ["bool done = tile == TILES - 1;"]
