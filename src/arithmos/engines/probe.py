@@ -73,6 +73,8 @@ def unsuited(spec: Spec) -> str:
         return "it trains with first-order optimizers"
     if spec.optimizer.reinitialize:
         return "it does not start stagnating runs again"
+    if spec.task.times:
+        return "it does not solve differential equations"
     return "it has no convolutions" if spec.task.sequential else ""
 
 

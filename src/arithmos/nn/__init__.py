@@ -31,12 +31,14 @@ from ._noise import noise as noise
 from ._unit import Catalogue as Catalogue
 from ._unit import Unit as Unit
 from .digit_reader import DigitReader as DigitReader
+from .euler import Euler as Euler
 from .g_nalu import GNALU as GNALU
 from .gated_nau_nmu import GatedNAUNMU as GatedNAUNMU
 from .inalu import INALU as INALU
 from .linear import Linear as Linear
 from .linear import LinearReLU as LinearReLU
 from .linear import LinearReLU6 as LinearReLU6
+from .linear import LinearTanh as LinearTanh
 from .lstm import LSTM as LSTM
 from .mcfc import MCFC as MCFC
 from .mcfc import MulMCFC as MulMCFC
@@ -93,5 +95,6 @@ NEWER = Catalogue(
 )
 """Units published since 2020."""
 
-CELLS = UNITS.add(*NEWER.values(), lstm.unit, solved.add_unit, solved.mul_unit)
-"""Everything that a spec can name: the units, and the cells that only sequential tasks compare them with."""
+CELLS = UNITS.add(*NEWER.values(), lstm.unit, solved.add_unit, solved.mul_unit, linear.tanh_unit)
+"""Everything that a spec can name: the units, the cells that only sequential tasks compare them with, and a baseline of
+differential equations."""
