@@ -75,6 +75,8 @@ def unsuited(spec: Spec) -> str:
         return "it does not start stagnating runs again"
     if any(penalty.kind == "norm" for penalty in spec.model.penalties):
         return "it has no penalty on the norms of parameters"
+    if spec.task.times:
+        return "it does not solve differential equations"
     return "it has no convolutions" if spec.task.sequential else ""
 
 

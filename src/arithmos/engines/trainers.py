@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..spec import LM, Spec
 from .contract import STACK, Floats, State
+from .cost import weights
 from .networks import Networks
 from .second_order import SecondOrderTrainer, formula_search
 from .states import NOTHING
@@ -51,6 +53,10 @@ def make_trainer(spec: Spec, seeds: tuple[int, ...], networks: Networks) -> Trai
     """Return the trainer of a stack."""
     if isinstance(spec.optimizer, LM):
         return SecondOrderTrainer(spec, seeds, networks)
+    if getattr(spec.optimizer, "lbfgs", 0):
+        from .equation import EquationTrainer
+
+        return EquationTrainer(spec, seeds, networks)
     return FirstOrderTrainer(spec, seeds, networks)
 
 
@@ -58,6 +64,8 @@ def blank_state(spec: Spec) -> State:
     """Return a state as that of `Trainer.state`, for its names, types and shapes."""
     if isinstance(spec.optimizer, LM):
         return formula_search(spec, (0,), torch.device("cpu")).state(0)
+    if getattr(spec.optimizer, "lbfgs", 0):
+        return dict.fromkeys(("parameters", "squares"), np.zeros(weights(spec)))
     return Restarts(spec, (0,)).state(0) if spec.optimizer.reinitialize else NOTHING
 
 

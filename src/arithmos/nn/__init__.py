@@ -31,6 +31,7 @@ from ._noise import noise as noise
 from ._unit import Catalogue as Catalogue
 from ._unit import Unit as Unit
 from .digit_reader import DigitReader as DigitReader
+from .euler import Euler as Euler
 from .g_nalu import GNALU as GNALU
 from .gated_nau_nmu import GatedNAUNMU as GatedNAUNMU
 from .inalu import INALU as INALU
@@ -38,6 +39,7 @@ from .linear import Linear as Linear
 from .linear import LinearReLU as LinearReLU
 from .linear import LinearReLU6 as LinearReLU6
 from .linear import LinearSigmoid as LinearSigmoid
+from .linear import LinearTanh as LinearTanh
 from .lstm import LSTM as LSTM
 from .mcfc import MCFC as MCFC
 from .mcfc import MulMCFC as MulMCFC
@@ -94,5 +96,7 @@ NEWER = Catalogue(
 )
 """Units published since 2020."""
 
-CELLS = UNITS.add(*NEWER.values(), linear.sigmoid_unit, lstm.unit, solved.add_unit, solved.mul_unit)
-"""Everything that a spec can name: the units, a baseline of theirs, and cells that only sequential tasks have."""
+CELLS = UNITS.add(
+    *NEWER.values(), linear.sigmoid_unit, linear.tanh_unit, lstm.unit, solved.add_unit, solved.mul_unit
+)
+"""Everything that a spec can name: the units, baselines of theirs, and cells that only sequential tasks have."""

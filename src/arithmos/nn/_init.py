@@ -50,12 +50,13 @@ class Normal:
 
 @dataclass(frozen=True)
 class GlorotUniform:
-    """U[-r, r] with r = sqrt(6 / (in + out)), or the cap if that is smaller."""
+    """U[-r, r] with r = sqrt(6 / (in + out)) times a factor, or the cap if that is smaller."""
 
     cap: float = math.inf
+    factor: float = 1.0
 
     def draw_(self, tensor: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        r = min(self.cap, math.sqrt(6.0 / sum(_fans(tensor))))
+        r = min(self.cap, self.factor * math.sqrt(6.0 / sum(_fans(tensor))))
         return _uniform_(tensor, -r, r, generator)
 
 

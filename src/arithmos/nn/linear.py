@@ -1,6 +1,8 @@
 r"""Linear, and the ordinary layers made of it: the baselines.
 
-.. math:: z = W x + b, \qquad \max(0, W x + b), \qquad \min(6, \max(0, W x + b)), \qquad \sigma(W x + b)
+.. math::
+    z = W x + b, \qquad \max(0, W x + b), \qquad \min(6, \max(0, W x + b)), \qquad \sigma(W x + b), \qquad
+    \tanh(W x + b)
 """
 
 import torch
@@ -59,6 +61,27 @@ class Linear(UnitLayer):
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return linear(x, self.weight, self.bias)
+
+
+class LinearTanh(Linear):
+    """Hyperbolic tangent of an affine map, with the bias 0 at the start.
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the output.
+        device: device of the parameters, by default that of torch.
+        dtype: floating-point type of the parameters, by default that of torch.
+
+    Shape:
+        `(*, in_features)` to `(*, out_features)`, where `*` is any number of leading axes.
+
+    Example:
+        >>> LinearTanh(4, 2)(torch.ones(8, 4)).shape
+        torch.Size([8, 2])
+    """
+
+    def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
+        return torch.tanh(linear(x, self.weight, self.bias))
 
 
 class LinearReLU(Linear):
@@ -129,6 +152,7 @@ class LinearSigmoid(Linear):
 
 
 linear_unit = Unit(Linear, name="Linear", label="Linear")
+tanh_unit = Unit(LinearTanh, name="LinearTanh", label="tanh")
 relu_unit = Unit(LinearReLU, name="LinearReLU", label="ReLU", former="ReLU")
 sigmoid_unit = Unit(LinearSigmoid, name="LinearSigmoid", label="sigmoid")
 relu6_unit = Unit(LinearReLU6, name="LinearReLU6", label="ReLU6", former="ReLU6")

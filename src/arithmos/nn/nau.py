@@ -14,7 +14,12 @@ from ._init import GlorotUniform, Init, Uniform
 from ._layer import UnitLayer, choose, matrix, sparsity
 from ._unit import Unit
 
-INITS: dict[str, Init] = {"default": GlorotUniform(cap=0.5), "paper": GlorotUniform(), "small": Uniform(0.0, 0.1)}
+INITS: dict[str, Init] = {
+    "default": GlorotUniform(cap=0.5),
+    "paper": GlorotUniform(),
+    "small": Uniform(0.0, 0.1),
+    "fifth": GlorotUniform(factor=0.2),
+}
 
 
 def nau(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: bool = True) -> Float[Tensor, "*batch o"]:
@@ -29,7 +34,8 @@ class NAU(UnitLayer):
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
         init: "default" draws W as Glorot and Bengio propose, but within [-0.5, 0.5], as the published runs did; "paper"
-            without that cap; "small" from U[0, 0.1], as Heim et al. (2020) did with 100 inputs.
+            without that cap; "small" from U[0, 0.1], as Heim et al. (2020) did with 100 inputs; "fifth" from a fifth
+            of the range of "paper", as they did for a differential equation.
         project: whether W is to be projected into [-1, 1] after every optimizer step, by `arithmos.constrain` or by
             hand.
         clip: whether the forward pass clips W to [-1, 1], which changes nothing if W is projected too.

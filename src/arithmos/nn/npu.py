@@ -21,7 +21,11 @@ from ._reading import Reading, unless
 from ._unit import Unit
 from .real_npu import EPSILON, gated_logs, input_gate
 
-INITS: dict[str, tuple[Init, float]] = {"default": (GlorotUniform(), 0.5), "small": (Uniform(0.0, 0.1), 1.0)}
+INITS: dict[str, tuple[Init, float]] = {
+    "default": (GlorotUniform(), 0.5),
+    "small": (Uniform(0.0, 0.1), 1.0),
+    "fifth": (GlorotUniform(factor=0.2), 0.5),
+}
 """Rules for the real parts, and initial gates."""
 
 
@@ -69,7 +73,8 @@ class NPU(UnitLayer):
         out_features: size of the last axis of the output.
         gated: whether every input has a gate.
         init: "default" draws real parts as Glorot and Bengio propose, with gates of 1/2; "small" from U[0, 0.1], with
-            gates of 1, as the authors did with 100 inputs.
+            gates of 1, as the authors did with 100 inputs; "fifth" from a fifth of the default range, as they did for
+            a differential equation.
         epsilon: the term added to magnitudes; the paper has none.
         straight: whether the gradient passes the clip of the gates everywhere, instead of being 0 outside [0, 1].
         device: device of the parameters, by default that of torch.

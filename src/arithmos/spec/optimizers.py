@@ -130,6 +130,10 @@ ADAM = Adam()
 class RMSprop(FirstOrder):
     """OptimizerSettings of RMSprop without momentum; the defaults are torch's.
 
+    Args:
+        lbfgs: iteration in which L-BFGS takes over and ends the training, in float64; 0 for never. Only differential
+            equations are trained so.
+
     Example:
         >>> RMSprop(lr=5e-3, alpha=0.9).plain()
         {'name': 'rmsprop', 'lr': 0.005, 'alpha': 0.9, 'eps': 1e-08}
@@ -141,8 +145,10 @@ class RMSprop(FirstOrder):
     lr: float = 1e-2
     alpha: float = 0.99
     eps: float = 1e-8
+    lbfgs: int = 0
 
     def __post_init__(self) -> None:
+        self._set("lbfgs", _checks.whole("lbfgs", self.lbfgs))
         for name in ("lr", "eps"):
             self._set(name, _limited(name, getattr(self, name)))
         self._set("alpha", _share("alpha", float(_checks.number("alpha", self.alpha))))

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from .. import _checks
-from ..nn import CELLS, LSTM, DigitReader, Recurrent
+from ..nn import CELLS, LSTM, DigitReader, Euler, Recurrent
 from ..optim import SparsitySchedule
 from ..tasks import KINDS, DigitSequences, Observations, Task, from_plain
 from . import memory, optimizers
@@ -86,6 +86,8 @@ class Spec:
 
     def _check_optimizer(self) -> None:
         layers = self.model.layers
+        if last := getattr(self.optimizer, "lbfgs", 0):
+            self._check_equation(last)
         if not isinstance(self.optimizer, LM):
             rates = self.optimizer.layer_rates
             if rates and len(rates) != len(layers):
@@ -93,6 +95,14 @@ class Spec:
         elif (units := tuple(layer.name for layer in layers)) not in SECOND_ORDER or self.task.output_size != 1:
             known = ", ".join(">".join(one) for one in SECOND_ORDER)
             raise ValueError(f"networks that lm trains must be one of {known} with one output, got {'>'.join(units)}")
+
+    def _check_equation(self, last: int) -> None:
+        """Check that a run ends with L-BFGS for what can be trained so."""
+        if not self.task.times or last > self.iterations:
+            raise ValueError(f"lbfgs must be 0, or at most iterations for a differential equation, got {last}")
+        own = [*self.optimizer.added, *(["schedule"] if self.model.schedule.strength else [])]
+        if own != ["lbfgs"] or any(one.kind != "l1" or one.below for one in self.model.penalties):
+            raise ValueError(f"with lbfgs there must be no other settings but l1 penalties, got {', '.join(own)}")
 
     def _check_cell(self) -> None:
         if added := self.beyond_adam:
@@ -256,7 +266,7 @@ class Spec:
                 reset = getattr(layer, "reset_parameters", None)
                 if reset is not None and "generator" in inspect.signature(reset).parameters:
                     reset(generator=generator)
-        return nn.Sequential(*layers)
+        return Euler(layers, self.task.times, self.task.dt) if self.task.times else nn.Sequential(*layers)
 
     def _reading(self, seed: int, initial: float | None) -> nn.Sequential:
         """Return the network that reads images; torch's own layers also draw when they are built."""

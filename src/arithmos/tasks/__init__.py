@@ -12,6 +12,7 @@ from .digits import DigitSequences as DigitSequences
 from .module_threshold import module_threshold as module_threshold
 from .rows import Rows as Rows
 from .sampled import Sampled as Sampled
+from .sir import FractionalSIR as FractionalSIR
 from .task import Observations as Observations
 from .task import ReferenceRule as ReferenceRule
 from .task import TableDraws as TableDraws
@@ -28,6 +29,7 @@ KINDS: dict[str, type[Task]] = {
     "rows": Rows,
     "digits": DigitSequences,
     "sampled": Sampled,
+    "sir": FractionalSIR,
 }
 """Tasks by the `kind` in their plain form."""
 

@@ -102,6 +102,9 @@ class Task(Protocol):
     """Length of the training sequences; 0 for single observations."""
     test_lengths: tuple[int, ...] = ()
     """Lengths of the sequences of each test; empty for single observations."""
+    dt: float = 0.0
+    """Step with which a network is solved as a differential equation, for the states at `times`; 0 for no equation."""
+    times: tuple[float, ...] = ()
 
     def __hash__(self) -> int:
         return hash(str(self.plain()))

@@ -11,6 +11,7 @@ from ...tasks import Sampled
 from ..experiment import Experiment
 from ..published import Published
 from .large import LARGE
+from .sir import SIR
 
 Floats = NDArray[np.float64]
 
@@ -92,4 +93,5 @@ CONTENTS = (
         by_weights=True,
     ),
     *LARGE,
+    SIR,
 )
