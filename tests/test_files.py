@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from tests.factories import make_run, make_spec
 from tests.faults import Disk
 
-from arithmos._files import write_whole
+from arithmos._files import check_place, write_whole
 from arithmos.cli import main
 from arithmos.export import save as export
 from arithmos.nn import NAU
@@ -121,12 +121,19 @@ class Found:
         return "y = a*b"
 
 
-def test_a_formula_is_told_even_if_it_cannot_be_drawn(monkeypatch) -> None:
-    monkeypatch.setattr(from_csv, "fit_csv", lambda *file, **options: Found())
+def test_a_formula_is_told_even_if_it_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of the page goes away while the formula is looked for."""
+    (folder := tmp_path / "gone").mkdir()
+
+    def find(*file: object, **options: object) -> Found:
+        folder.rmdir()
+        return Found()
+
+    monkeypatch.setattr(from_csv, "fit_csv", find)
     monkeypatch.setattr(fit, "draw", lambda found: CHART)
-    done = CliRunner().invoke(main, ["fit", "data.csv", "--target", "y", "-o", "nowhere/fit.json"])
+    done = CliRunner().invoke(main, ["fit", "data.csv", "--target", "y", "-o", str(folder / "fit.json")])
     assert (done.exit_code, done.stdout) == (1, "y = a*b\n\n")
-    assert done.stderr == "arithmos: No such file or directory: nowhere/fit.json\n"
+    assert done.stderr == f"arithmos: No such file or directory: {folder / 'fit.json'}\n"
 
 
 @pytest.mark.parametrize(
@@ -152,3 +159,48 @@ def test_every_command_says_in_a_line_which_file(tmp_path: Path, request, monkey
     assert (done.exit_code, done.stderr) == (1, f"arithmos: No space left on device: {name}\n")
     assert Path(name).read_bytes() == OLD
     assert sorted(os.listdir()) == before
+
+
+DESTINATIONS = [
+    ("report", "-o"),
+    ("figure", "table-1", "-o"),
+    ("fit", "data.csv", "--target", "y", "-o"),
+    ("fit", "data.csv", "--target", "y", "--export"),
+    ("export", "0" * 16, "1", "--to"),
+]
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+@pytest.mark.parametrize("command", DESTINATIONS, ids=lambda command: f"{command[0]} {command[-1]}")
+def test_the_place_of_a_file_is_looked_at_before_the_work(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(*_: object, **__: object) -> None:
+        raise AssertionError("the work has begun")
+
+    for owner, name in ((Store, "__init__"), (from_csv, "fit_csv")):
+        monkeypatch.setattr(owner, name, work)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    suffix = ".py" if command[-1] in ("--export", "--to") else ".svg"
+    (tmp_path / f"folder{suffix}").mkdir()
+    for path, why in (("missing/a", errno.ENOENT), ("file/a", errno.ENOTDIR), ("folder", errno.EISDIR)):
+        place = f"{path}{suffix}"
+        done = CliRunner().invoke(main, [*command, place])
+        assert done.exit_code == 1, done.output
+        assert done.stderr == f"arithmos: {os.strerror(why)}: {place}\n"
+
+
+def test_the_default_page_of_a_fit_needs_a_folder_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data-fit.html").mkdir()
+    done = CliRunner().invoke(main, ["fit", "data.csv", "--target", "y"])
+    assert (done.exit_code, done.stderr) == (1, f"arithmos: {os.strerror(errno.EISDIR)}: data-fit.html\n")
+
+
+def test_a_pipe_is_a_place(tmp_path: Path) -> None:
+    check_place(tmp_path / "new.html")
+    check_place(os.devnull)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        check_place(tmp_path / "pipe")

@@ -44,6 +44,25 @@ def write_whole(path: str | Path, data: bytes | str, *, mode: int = 0o666) -> No
         raise OSError(code, os.strerror(code), str(path)) from error
 
 
+def check_place(path: str | Path) -> None:
+    """Raise the error that `write_whole` would end with, as far as it can be seen before there is anything to write.
+
+    Raises:
+        OSError: the path is a folder, or there is no folder to write the file to.
+    """
+    place = Path(os.path.realpath(path))
+    code = 0
+    if place.is_dir():
+        code = errno.EISDIR
+    elif not place.exists() or place.is_file():  # a pipe is written to directly
+        if not place.parent.is_dir():
+            code = errno.ENOTDIR if place.parent.exists() else errno.ENOENT
+        elif not os.access(place.parent, os.W_OK | os.X_OK):
+            code = errno.EACCES
+    if code:
+        raise OSError(code, os.strerror(code), str(path))
+
+
 def _replace(path: Path, data: bytes, mode: int) -> None:
     temporary = path.parent / f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}"
     try:

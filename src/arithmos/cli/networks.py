@@ -9,7 +9,8 @@ import click
 
 from .._choices import ENGINE_NAMES
 from .._extras import installed
-from .options import chart_file, export_files, in_threads, names, of_store, path, seconds, snapped, units
+from .._files import check_place
+from .options import chart_file, export_files, in_threads, names, new_file, of_store, path, seconds, snapped, units
 from .program import Verb, asked, complain, echo, extra
 
 if TYPE_CHECKING:
@@ -77,12 +78,14 @@ def fit(
         from ..regression.from_csv import fit_csv
     with extra("report"):
         installed("altair", "jinja2", "vl_convert")
+    page = output or (None if as_json else Path(f"{file.stem}-fit.html"))
+    if page is not None:
+        check_place(page)
     with asked():
         found = fit_csv(file, target, verbose=1, constants=not integers, **options)
     for line in found.table.remarks:
         complain(line)
     echo(json.dumps(found.plain(), indent=1, ensure_ascii=False) if as_json else f"{found}\n")
-    page = output or (None if as_json else Path(f"{file.stem}-fit.html"))
     for written in _written(found, file, exports, page):
         echo(written, err=as_json)
 
@@ -102,7 +105,7 @@ def _written(found: "Fit", file: Path, exports: Sequence[Path], page: Path | Non
 )
 @click.argument("spec")
 @click.argument("seed", type=int)
-@click.option("--to", type=path, required=True, metavar="FILE", help="File to write.")
+@click.option("--to", type=path, callback=new_file, required=True, metavar="FILE", help="File to write.")
 @click.option(
     "--as",
     "format",

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from .._choices import ENGINE_NAMES, FORMATS
+from .._files import check_place
 from . import completion
 from .program import asked, extra
 
@@ -58,6 +59,12 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
     return 3600 * hours + 60 * minutes + rest
 
 
+def new_file(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
+    """Return a file to write, whose folder must exist: that is better said now than after the work."""
+    check_place(value)
+    return value
+
+
 def chart_file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
     """Return the file of a chart or page, whose suffix must be a known format, or None."""
     if value is not None:
@@ -65,6 +72,7 @@ def chart_file(ctx: click.Context, param: click.Parameter, value: Path | None) -
             from ..report.charts.draw import check_path
         with asked():
             check_path(value)
+        check_place(value)
     return value
 
 
@@ -76,6 +84,8 @@ def export_files(ctx: click.Context, param: click.Parameter, value: Sequence[Pat
         with asked():
             for path in value:
                 format_of(path)
+        for path in value:
+            check_place(path)
     return value
 
 

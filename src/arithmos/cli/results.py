@@ -7,8 +7,21 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from .._files import check_place
 from .completion import experiments as experiment_names
-from .options import all_or, command_of, formatted, judged_by, of_papers, of_store, path, pick, selection, with_papers
+from .options import (
+    all_or,
+    command_of,
+    formatted,
+    judged_by,
+    new_file,
+    of_papers,
+    of_store,
+    path,
+    pick,
+    selection,
+    with_papers,
+)
 from .program import Verb, asked, echo, extra
 
 if TYPE_CHECKING:
@@ -65,14 +78,17 @@ def figure(
     Figures that need no runs, such as loss-surface, are drawn too.
     """
     with extra("report"):
-        from ..report.charts.draw import draw, save
+        from ..report.charts.draw import check_path, draw, save
     from ..store import Store
 
     item = drawn(name, **chosen)
     file = output or Path(f"{Path(item.name).stem}.html")
+    file = file.with_suffix(f".{format}") if format else file
     with asked():
-        chart = draw(item, Store(store), criterion=criterion, estimator=estimator)
-        echo(save(chart, file.with_suffix(f".{format}") if format else file))
+        check_path(file)
+    check_place(file)
+    with asked():
+        echo(save(draw(item, Store(store), criterion=criterion, estimator=estimator), file))
 
 
 def drawn(name: str, **chosen: Any) -> "Experiment | Surface":
@@ -153,6 +169,7 @@ def judges(
     "-o",
     "--output",
     type=path,
+    callback=new_file,
     default=Path("report.html"),
     show_default=True,
     metavar="FILE",

@@ -43,11 +43,23 @@ def summary(experiment: Experiment, n: int) -> pd.DataFrame:
 
 def test_columns_are_the_ranges_of_an_experiment_without_published_numbers(contests):
     found = rates_by_place(summary(contests["add"], 3), contests["add"])
-    assert len(found.columns) == 9
+    assert [*found.columns.values()][:2] == ["All ranges", "U[-20,-10]"]
+    assert len(found.columns) == 10
     assert len(found.rows) == 7  # six units, and the NAU by the second-order recipe
     assert rates_by_place(summary(contests["add"], 0), contests["add"]) is None
     printed = next(one for one in PAPERS["mistry2022"].experiments if one.published)
     assert rates_by_place(summary(printed, 3), printed) is None
+
+
+def test_all_ranges_are_those_of_a_model_that_has_them_all(contests):
+    frame = summary(contests["add"], 3)
+    lacking, whole = frame["label"].iloc[0], frame["label"].iloc[-1]
+    first = frame[contests["add"].axis] == frame[contests["add"].axis].iloc[0]
+    frame.loc[(frame["label"] == lacking) & first, ["n", "k"]] = 0
+    frame.loc[(frame["label"] == whole) & first, "k"] = 0
+    rows = dict(rates_by_place(frame, contests["add"]).rows)
+    assert rows[lacking][0] is None
+    assert (rows[whole][0].k, rows[whole][0].n, rows[whole][0].spec_id) == (24, 27, "")
 
 
 def test_columns_are_the_experiments_that_have_runs(contests):

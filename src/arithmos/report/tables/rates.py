@@ -12,6 +12,9 @@ from ...papers import Experiment
 from ...statistics import Interval
 from .grid import Cell
 
+ALL = ""
+"""Column of all ranges together."""
+
 
 @dataclass(frozen=True)
 class Rate:
@@ -85,6 +88,8 @@ def rates(cells: pd.DataFrame, columns: Mapping[Hashable, str]) -> Rates:
 def rates_by_place(frame: pd.DataFrame, experiment: Experiment) -> Rates | None:
     """Return the matrix of an experiment along its axis, if that has ranges; None for one with published numbers.
 
+    Its first column has the rates of models with runs in every range.
+
     Args:
         frame: summary of the experiment.
         experiment: the experiment.
@@ -94,7 +99,10 @@ def rates_by_place(frame: pd.DataFrame, experiment: Experiment) -> Rates | None:
     places = [*dict.fromkeys(frame[experiment.axis])]
     if not all(isinstance(place, str) for place in places):
         return None
-    return rates(frame.assign(column=frame[experiment.axis]), {place: place for place in places})
+    ranges = frame.assign(column=frame[experiment.axis])
+    seen = ranges[ranges["n"] > 0].groupby("label")["column"].nunique()
+    whole = ranges[ranges["label"].isin(seen.index[seen == len(places)])].assign(column=ALL)
+    return rates(pd.concat([whole, ranges]), {ALL: "All ranges", **{place: place for place in places}})
 
 
 def rates_by_experiment(summaries: Mapping[str, pd.DataFrame], experiments: Iterable[Experiment]) -> Rates | None:
