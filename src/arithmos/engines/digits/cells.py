@@ -1,7 +1,7 @@
 """Cells of many runs at once: the runs of one model form a group, which one `vmap` steps."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -86,36 +86,23 @@ class CellStack(Modules):
     def __init__(self, spec: Spec, seeds: Sequence[int], cells: Sequence[nn.Module], device: torch.device) -> None:
         super().__init__(cells, seeds, device)
         cell = self.module
-        self._call = self.function(_Cell(cell, spec), "cell.")
+        call, like = self.function(_Cell(cell, spec), "cell."), torch.zeros(len(cells), device=device)
         self.regularized = spec.model.schedule.strength > 0 and callable(getattr(_unit(cell), "sparsity", None))
         prefix = "unit." if _unit(cell) is not cell else ""
         limits: dict[str, tuple[float, float]] = getattr(_unit(cell), "bounds", dict)()
         self.bounds = [(self.parameters[prefix + name], *ends) for name, ends in limits.items()]
-        self._like = torch.zeros(len(cells), device=device)
-
-    def run(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Return outputs `[s, b, time]` for numbers `[s, b, time]`, and the input regularizer `[s]`."""
-        return cast(tuple[Tensor, Tensor], self._call((x,), "run", weight))
-
-    def sparsity(self) -> Tensor:
-        """Return the sparsity loss `[s]`."""
-        return cast(Tensor, self._call((self._like,), "sparsity"))
-
-    def error(self) -> Tensor:
-        """Return the sparsity error `[s]`."""
-        return cast(Tensor, self._call((self._like,), "error"))
-
-    def start(self, x: Tensor) -> Tensor:
-        """Return the states before the first of numbers `[s, b]`."""
-        return cast(Tensor, self._call((x,), "start"))
-
-    def step(self, x: Tensor, state: Tensor) -> Tensor:
-        """Return the states after one more of numbers `[s, b]`."""
-        return cast(Tensor, self._call((x, state), "step"))
-
-    def output(self, state: Tensor) -> Tensor:
-        """Return the outputs `[s, b]` of states."""
-        return cast(Tensor, self._call((state,), "output"))
+        self.run: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = lambda x, weight: call((x,), "run", weight)
+        """Outputs `[s, b, time]` for numbers `[s, b, time]`, and the input regularizer `[s]`."""
+        self.start: Callable[[Tensor], Tensor] = lambda x: call((x,), "start")
+        """States before the first of numbers `[s, b]`."""
+        self.step: Callable[[Tensor, Tensor], Tensor] = lambda x, state: call((x, state), "step")
+        """States after one more of numbers `[s, b]`."""
+        self.output: Callable[[Tensor], Tensor] = lambda state: call((state,), "output")
+        """Outputs `[s, b]` of states."""
+        self.sparsity: Callable[[], Tensor] = lambda: call((like,), "sparsity")
+        """Sparsity loss `[s]`."""
+        self.error: Callable[[], Tensor] = lambda: call((like,), "error")
+        """Sparsity error `[s]`."""
 
 
 def _unit(cell: nn.Module) -> Any:
