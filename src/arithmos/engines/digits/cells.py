@@ -1,13 +1,14 @@
 """Cells of many runs at once: the runs of one model form a group, which one `vmap` steps."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ...nn._aggregate import EPSILON
-from ...optim import input_regularizer_add, input_regularizer_mul, sparsity_error, sparsity_loss
+from ...optim import SparsitySchedule, input_regularizer_add, input_regularizer_mul, sparsity_error, sparsity_loss
 from ...spec import Spec
 from ..networks import Modules
 from ..trace import logarithmic
@@ -103,6 +104,17 @@ class CellStack(Modules):
         """Sparsity loss `[s]`."""
         self.error: Callable[[], Tensor] = lambda: call((like,), "error")
         """Sparsity error `[s]`."""
+
+
+@dataclass(frozen=True)
+class ModelGroup:
+    """Adjacent runs of one model in the stack, with their cells and, on a GPU, the stream that steps them."""
+
+    start: int
+    stop: int
+    cells: CellStack
+    schedule: SparsitySchedule
+    stream: torch.cuda.Stream | None
 
 
 def _unit(cell: nn.Module) -> Any:
