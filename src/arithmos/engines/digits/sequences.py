@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ... import philox
+from ...nn._noise import words
 from ...spec import Spec
 from ...tasks import DigitSequences
 from ...tasks.digits import Part
-from ..batches import words
 
 
 def pixels(task: DigitSequences, part: Part, device: torch.device) -> tuple[Tensor, Tensor]:
