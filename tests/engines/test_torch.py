@@ -11,8 +11,8 @@ from arithmos.engines.batches import Batches, compiled_words
 from arithmos.engines.contract import NEVER, Control, Job
 from arithmos.engines.torch import TorchEngine, _Stack
 from arithmos.engines.weights import kept_weights
-from arithmos.nn._noise import words
 from arithmos.nn import Unit
+from arithmos.nn._noise import words
 from arithmos.optim import SparsitySchedule
 from arithmos.spec import MODELS, Layer, Model, Spec
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic, Rows

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ...nn._aggregate import EPSILON
+from ...nn.recurrent import Cell
 from ...optim import SparsitySchedule, input_regularizer_add, input_regularizer_mul, sparsity_error, sparsity_loss
 from ...spec import Spec
 from ..networks import Modules
@@ -17,9 +18,9 @@ from ..trace import logarithmic
 class _Cell(nn.Module):
     """Cell along sequences of numbers, with its regularizers."""
 
-    def __init__(self, cell: nn.Module, spec: Spec) -> None:
+    def __init__(self, cell: Any, spec: Spec) -> None:
         super().__init__()
-        self.cell: Any = cell
+        self.cell: Cell = cell
         self.regularizer = spec.model.inputs
         self.logs = bool(self.regularizer.strength) and self.regularizer.logs and logarithmic(spec.model.layers[0])
 
@@ -29,18 +30,15 @@ class _Cell(nn.Module):
 
     def start(self, x: Tensor) -> Tensor:
         """Return the state before the first of numbers `[b]`."""
-        state: Tensor = self.cell.initial_state(x[:, None, None])
-        return state
+        return self.cell.initial_state(x[:, None, None])
 
     def step(self, x: Tensor, state: Tensor) -> Tensor:
         """Return the state `[b, …]` after one more of numbers `[b]`."""
-        after: Tensor = self.cell.step(x[:, None], state)
-        return after
+        return self.cell.step(x[:, None], state)
 
     def output(self, state: Tensor) -> Tensor:
         """Return the output `[b]` of a state."""
-        seen: Tensor = self.cell.output(state)[..., 0]
-        return seen
+        return self.cell.output(state)[..., 0]
 
     def run(self, weight: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return outputs `[b, time]` for numbers `[b, time]`, and the input regularizer.
@@ -61,8 +59,9 @@ class _Cell(nn.Module):
         if self.logs:
             inputs = (inputs.abs() + EPSILON).log()
         mean = (inputs.mean(dim=1) * weight[:, None]).sum(dim=0)
-        form = input_regularizer_mul if self.cell.unit.identity else input_regularizer_add
-        return self.regularizer.strength * form(self.cell.unit.weights()["weight"], mean)
+        unit = _unit(self.cell)
+        form = input_regularizer_mul if unit.identity else input_regularizer_add
+        return self.regularizer.strength * form(unit.weights()["weight"], mean)
 
     def sparsity(self, like: Tensor) -> Tensor:
         """Return the sparsity loss."""
