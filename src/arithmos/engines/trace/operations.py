@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .program import COMPARISONS, ONE, ZERO, Term, apply, const, where
+from .program import ONE, SAME_NAME, ZERO, Term, apply, const, where
 from .values import INPUTS, Untraceable, Value, combined, joined
 
 Operation = Callable[..., Any]
@@ -208,14 +208,8 @@ def _converted(a: Value, dtype: Any = None, **options: Any) -> Value:
     raise Untraceable(f"it computes in {dtype}")
 
 
-_ELEMENTWISE = (
-    *("neg", "abs", "sign", "exp", "log", "tanh", "sigmoid", "cos", "sin", "sqrt", "reciprocal", "floor", "round"),
-    *("detach", "mul", *COMPARISONS),
-)
-"""Operations that have the same name in programs."""
-
 OPERATIONS: dict[str, Operation] = {
-    **{name: _elementwise(name) for name in _ELEMENTWISE},
+    **{name: _elementwise(name) for name in SAME_NAME},
     "minimum": _elementwise("min"),
     "maximum": _elementwise("max_of"),
     "sgn": _elementwise("sign"),
