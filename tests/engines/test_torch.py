@@ -7,11 +7,12 @@ import torch
 from tests.plain import Plain
 
 from arithmos import philox
-from arithmos.engines.batches import Batches, compiled_words, words
+from arithmos.engines.batches import Batches, compiled_words
 from arithmos.engines.contract import NEVER, Control, Job
 from arithmos.engines.torch import TorchEngine, _Stack
 from arithmos.engines.weights import kept_weights
 from arithmos.nn import Unit
+from arithmos.nn._noise import words
 from arithmos.optim import SparsitySchedule
 from arithmos.spec import MODELS, Layer, Model, Spec
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic, Rows

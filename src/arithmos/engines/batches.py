@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from .. import philox
+from ..nn._noise import words
 from ..spec import Spec
 from ..tasks import TableDraws, UniformDraws
 
@@ -92,16 +93,6 @@ class Batches:
         x = (low + width * ((word >> 9).double() * 2.0**-23)).float()
         sums = x.double() @ self.members  # [s, b, subset]
         return x.to(self.dtype), _FOLDS[draws.operation](sums).to(self.dtype).unsqueeze(-1)
-
-
-def words(seeds: Tensor, stream: int, step: int, rows: int, columns: int) -> Tensor:
-    """Return the words of `philox.words` for many seeds at once: `[s, rows, columns]`, int64."""
-    groups = -(-columns // 4)
-    row = torch.arange(rows, device=seeds.device)[:, None].expand(len(seeds), rows, groups)
-    group = torch.arange(groups, device=seeds.device).expand_as(row)
-    counter = (row, group, torch.full_like(row, step), torch.full_like(row, stream))
-    made = philox.mixed(*counter, seeds[:, None, None], philox.RUN)
-    return torch.stack(made, dim=-1).flatten(2)[..., :columns]
 
 
 def compiled_words(seeds: Tensor, stream: int, step: int, rows: int, columns: int) -> Tensor:

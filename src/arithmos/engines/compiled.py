@@ -15,7 +15,7 @@ from ..spec import Adam, Spec
 from .batches import Batches
 from .contract import explained
 from .networks import Networks
-from .updates import FirstOrderTrainer, clip_gradients
+from .updates import FirstOrderTrainer
 
 COMPILED_FROM = 50_000
 """Iterations from which on compiling pays: it takes 10 to 60 seconds."""
@@ -122,15 +122,12 @@ class CompiledStep:
         whole = self.networks.parameters
         self.networks.parameters = {**whole, **dict(zip(self._names, trained, strict=True))}
         try:
-            error, sparsity = self.networks.errors(self.batches.from_words(word), regularized)
+            loss = self.trainer.loss(self.batches.from_words(word), strength, regularized)
         finally:
             self.networks.parameters = whole
-        scale = self.trainer.scale
-        loss = (error if scale is None else error * scale) + strength * sparsity
         found = torch.autograd.grad(loss.sum(), trained, allow_unused=True)
         gradients = [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found, strict=True)]
-        self.trainer.precondition(gradients)
-        clip_gradients(self.spec, gradients, self.trainer.runs)
+        self.trainer.transform(gradients)
         return gradients
 
     def _update(

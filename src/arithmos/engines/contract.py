@@ -109,14 +109,6 @@ class Run:
     exact: bool | None = None
 
 
-def _nothing(spec: "Spec", seed: int) -> State | None:
-    return None
-
-
-def _forget(spec: "Spec", seed: int, state: State) -> None:
-    return None
-
-
 class Failed(RuntimeError):
     """Error that a unit raised while it was built or run."""
 
@@ -163,9 +155,9 @@ class Control:
 
     advance: Callable[["Spec", int], None] = lambda spec, iterations: None
     stopped: Callable[[], bool] = lambda: False
-    resume: Callable[["Spec", int], State | None] = _nothing
+    resume: Callable[["Spec", int], State | None] = lambda spec, seed: None
     resumed: Callable[["Spec", int], None] = lambda spec, step: None
-    suspend: Callable[["Spec", int, State], None] = _forget
+    suspend: Callable[["Spec", int, State], None] = lambda spec, seed, state: None
     wanted: Callable[["Spec", int], bool] = lambda spec, seed: True
     failed: Callable[["Spec", Sequence[int], str], None] = _raise
     say: Callable[[str], None] = lambda line: None

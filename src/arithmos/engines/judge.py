@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..spec import Spec
-from .contract import NEVER, Control, Curve, Floats, Run, State, curve_records
+from .contract import NEVER, Control, Curve, Floats, Run, curve_records
+from .states import PerRun
 from .weights import kept_weights
 
 
-class Judge:
+class Judge(PerRun):
     """Records of a stack of runs of one spec, and the best of each.
 
     Args:
@@ -23,6 +24,8 @@ class Judge:
         parameters: length of a run's flat parameters.
         control: control of the caller, which decides whether all records are kept.
     """
+
+    STATE = ("records", "ended", "best_step", "best", "best_parameters", "last", "solved_at", "curve")
 
     def __init__(self, spec: Spec, seeds: tuple[int, ...], parameters: int, control: Control) -> None:
         runs = len(seeds)
@@ -103,14 +106,3 @@ class Judge:
                 )
             )
         return made
-
-    _STATE = ("records", "ended", "best_step", "best", "best_parameters", "last", "solved_at", "curve")
-
-    def state(self, run: int) -> State:
-        """Return the records of one run for a checkpoint."""
-        return {name: getattr(self, name)[run].copy() for name in self._STATE}
-
-    def restore(self, run: int, state: State) -> None:
-        """Restore what `state` returned."""
-        for name in self._STATE:
-            getattr(self, name)[run] = state[name]

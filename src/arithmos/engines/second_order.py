@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from .. import philox
+from ..nn._noise import words
 from ..optim.layouts import balanced, layout
 from ..optim.search import FormulaSearch
 from ..spec import LM, Spec
-from .batches import words
 from .contract import Floats, State
 from .networks import Networks
 

@@ -25,6 +25,25 @@ TRAINER = "trainer."
 NOTHING: State = {}
 
 
+class PerRun:
+    """Arrays, and lists of arrays, with the run as their leading axis, which checkpoints hold run by run.
+
+    Attributes:
+        STATE: their names.
+    """
+
+    STATE: tuple[str, ...]
+
+    def state(self, run: int) -> State:
+        """Return what one run has in them, for a checkpoint."""
+        return {name: getattr(self, name)[run].copy() for name in self.STATE}
+
+    def restore(self, run: int, state: State) -> None:
+        """Restore what `state` returned."""
+        for name in self.STATE:
+            getattr(self, name)[run] = state[name]
+
+
 def initial(spec: Spec, seed: int) -> Floats:
     """Return the initial parameters of a run, flat and in the order of the network.
 

@@ -14,9 +14,10 @@ from .. import philox
 from ..optim.preconditioner import input_weights, precondition, preconditioner
 from ..spec import Adam, Penalty, Spec
 from ..spec.optimizers import PULLED
+from .batches import Pair
 from .contract import Floats, State
 from .networks import Networks
-from .states import NOTHING
+from .states import NOTHING, PerRun
 
 NORM_EPSILON = 1e-6
 """Number that torch adds to a norm before it divides by it."""
@@ -110,7 +111,7 @@ def stagnates(errors: NDArray[np.float32]) -> bool:
     return bool(first.mean() <= second.mean() + second.std() and second.mean() > STAGNANT)
 
 
-class Restarts:
+class Restarts(PerRun):
     """Reinitialization of stagnating runs, with what it has to remember: the validation error of every record.
 
     Args:
@@ -149,15 +150,6 @@ class Restarts:
     def seed_of(self, run: int) -> int:
         """Return the seed of a run's new initial weights."""
         return int(philox.words((self.seeds[run], philox.RUN), philox.RESTART, int(self.count[run]), 1, 1)[0, 0])
-
-    def state(self, run: int) -> dict[str, NDArray[np.generic]]:
-        """Return the memory of one run for a checkpoint."""
-        return {name: getattr(self, name)[run].copy() for name in self.STATE}
-
-    def restore(self, run: int, state: Mapping[str, NDArray[np.generic]]) -> None:
-        """Restore what `state` returned."""
-        for name in self.STATE:
-            getattr(self, name)[run] = state[name]
 
 
 class FirstOrderTrainer:
@@ -205,30 +197,35 @@ class FirstOrderTrainer:
         """
         strength = self.spec.model.schedule(step)
         with self.networks.training(step):
-            error, sparsity = self.networks.errors((x, t), strength > 0)
             self.optimizer.zero_grad()
-            loss = (error if self.scale is None else error * self.scale) + strength * sparsity
-            (loss + self._penalties(step, validation)).sum().backward()
+            total = self.loss((x, t), strength, strength > 0) + self._penalties(step, validation)
+            total.sum().backward()  # type: ignore[no-untyped-call]
         gradients = []
         for value in self.trained:
             if value.grad is None:  # not in the loss, or not yet; Adam counts its steps anyway
                 value.grad = torch.zeros_like(value)
             gradients.append(value.grad)
-        self.precondition(gradients)
-        clip_gradients(self.spec, gradients, self.runs)
+        self.transform(gradients)
         self.optimizer.step()
         self.networks.project()
         if self.restarts is not None:
             for run in self.restarts.due(step):
                 self._restart(run, self.restarts.seed_of(run))
 
+    def loss(self, batch: Pair, strength: float | Tensor, regularized: bool) -> Tensor:
+        """Return the loss of each run on a batch, without penalties."""
+        error, sparsity = self.networks.errors(batch, regularized)
+        loss: Tensor = (error if self.scale is None else error * self.scale) + strength * sparsity
+        return loss
+
     @torch.no_grad()
-    def precondition(self, gradients: Sequence[Tensor]) -> None:
-        """Multiply the gradients of the weights of the inputs by the preconditioner of each run."""
+    def transform(self, gradients: Sequence[Tensor]) -> None:
+        """Multiply the gradients of the weights of the inputs by the preconditioner of each run, and clip all."""
         if self.preconditioner is not None:
             scale, direction = self.preconditioner
             for own in (gradients[place].view(self.runs, -1, scale.shape[-1]) for place in self.preconditioned):
                 own.copy_(precondition(own, scale, direction))
+        clip_gradients(self.spec, gradients, self.runs)
 
     def _penalties(self, step: int, validation: Floats) -> Tensor | float:
         """Return the penalties of each run; those that wait for a validation error look at that of the last record."""

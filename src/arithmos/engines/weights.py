@@ -40,12 +40,9 @@ def layout(layers: Sequence[Layer], sizes: Sequence[int]) -> list[dict[str, Shap
 
 def filled(layers: Sequence[Layer], sizes: Sequence[int], parameters: NDArray[np.floating]) -> list[nn.Module]:
     """Return layers with given parameters, flat and in the order of the layers, in float64."""
-    values, position, built = torch.from_numpy(parameters.astype(np.float64)), 0, []
-    for layer, size in zip(layers, pairwise(sizes), strict=True):
-        built.append(layer.blank(*size).double())
-        for parameter in built[-1].parameters():
-            parameter.data = values[position : position + parameter.numel()].view_as(parameter)
-            position += parameter.numel()
+    built = [layer.blank(*size).double() for layer, size in zip(layers, pairwise(sizes), strict=True)]
+    values = torch.from_numpy(parameters.astype(np.float64))
+    nn.utils.vector_to_parameters(values, (parameter for layer in built for parameter in layer.parameters()))
     return built
 
 

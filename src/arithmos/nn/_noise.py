@@ -70,13 +70,19 @@ class RunNoise:
         def draw(x: Tensor, low: float, high: float) -> Tensor:
             stream, columns = philox.UNIT + self.calls, x.shape[-1]
             self.calls += 1
-            rows, groups = x.numel() // columns, -(-columns // 4)
-            row = torch.arange(rows, device=x.device)[:, None].expand(rows, groups)
-            group = torch.arange(groups, device=x.device).expand(rows, groups)
-            counter = (row, group, torch.full_like(row, self.step), torch.full_like(row, stream))
-            words = torch.stack(philox.mixed(*counter, seed, philox.RUN), dim=-1).flatten(1)[:, :columns]
+            word = words(seed.unsqueeze(0), stream, self.step, x.numel() // columns, columns)[0]
             start, end = np.float32(low), np.float32(high)
-            u = (words >> 9).double() * 2.0**-23
+            u = (word >> 9).double() * 2.0**-23
             return (float(start) + float(end - start) * u).float().to(x.dtype).view(x.shape)
 
         return draw
+
+
+def words(seeds: Tensor, stream: int, step: int, rows: int, columns: int) -> Tensor:
+    """Return the words of `philox.words` for many seeds at once: `[s, rows, columns]`, int64."""
+    groups = -(-columns // 4)
+    row = torch.arange(rows, device=seeds.device)[:, None].expand(len(seeds), rows, groups)
+    group = torch.arange(groups, device=seeds.device).expand_as(row)
+    counter = (row, group, torch.full_like(row, step), torch.full_like(row, stream))
+    made = philox.mixed(*counter, seeds[:, None, None], philox.RUN)
+    return torch.stack(made, dim=-1).flatten(2)[..., :columns]

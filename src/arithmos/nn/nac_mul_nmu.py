@@ -6,7 +6,7 @@ r"""NAC of logarithms with the weights of the NMU (Madsen & Johansen, 2020).
 import torch  # noqa: F401 (for the examples)
 from torch import Tensor
 
-from .._typing import Float
+from .._typing import Device, Dtype, Float
 from ._aggregate import exp_log
 from ._clamp import clamp
 from ._unit import Unit
@@ -39,6 +39,11 @@ class NACMulNMU(Selecting):
         >>> nac(torch.tensor([2.0, 5.0, -3.0])).round().item()
         6.0
     """
+
+    def __init__(
+        self, in_features: int, out_features: int, *, init: str = "default", device: Device = None, dtype: Dtype = None
+    ) -> None:
+        super().__init__(in_features, out_features, init=init, device=device, dtype=dtype)
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return nac_mul_nmu(x, self.weight)

@@ -7,11 +7,11 @@ A weight of 1 adds its input, -1 subtracts it, 0 leaves it out.
 
 from torch import Tensor
 
-from .._typing import Device, Dtype, Float
+from .._typing import Float
 from ._aggregate import linear
 from ._clamp import clamp
+from ._clipped import Clipped
 from ._init import GlorotUniform, Init, Uniform
-from ._layer import UnitLayer, choose, matrix, sparsity
 from ._unit import Unit
 
 INITS: dict[str, Init] = {
@@ -27,7 +27,7 @@ def nau(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: boo
     return linear(x, clamp(weight, -1.0, 1.0) if clip else weight)
 
 
-class NAU(UnitLayer):
+class NAU(Clipped):
     """Sums and differences of inputs, with weights kept in [-1, 1].
 
     Args:
@@ -53,35 +53,9 @@ class NAU(UnitLayer):
         tensor([2.], grad_fn=...)
     """
 
+    inits = INITS
+    limits = (-1.0, 1.0)
     identity = 0.0
-
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        init: str = "default",
-        project: bool = True,
-        clip: bool = True,
-        device: Device = None,
-        dtype: Dtype = None,
-    ) -> None:
-        super().__init__(in_features, out_features)
-        self.init, self.project, self.clip = init, project, clip
-        self.rule = choose("init", init, INITS)
-        self.weight = matrix(out_features, in_features, device, dtype)
-        self.reset_parameters()
-
-    def weights(self) -> dict[str, Tensor]:
-        return {"weight": clamp(self.weight, -1.0, 1.0) if self.clip else self.weight}
-
-    def bounds(self) -> dict[str, tuple[float, float]]:
-        """Return the range of W, if it is projected."""
-        return {"weight": (-1.0, 1.0)} if self.project else {}
-
-    def sparsity(self) -> Float[Tensor, ""]:
-        """Return `functional.sparsity` of W."""
-        return sparsity(self.weight, signed=True)
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return nau(x, self.weight, clip=self.clip)

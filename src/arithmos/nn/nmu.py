@@ -9,10 +9,10 @@ import math
 
 from torch import Tensor
 
-from .._typing import Device, Dtype, Float
+from .._typing import Float
 from ._clamp import clamp
+from ._clipped import Clipped
 from ._init import Uniform
-from ._layer import UnitLayer, choose, matrix, sparsity
 from ._product import product
 from ._unit import Unit
 
@@ -30,37 +30,12 @@ def nmu(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"], *, clip: boo
     return product(x, clamp(weight, 0.0, 1.0) if clip else weight)
 
 
-class Selecting(UnitLayer):
-    """Base of the layers that select inputs by one matrix of weights in [0, 1].
+class Selecting(Clipped):
+    """Base of the layers that select inputs by weights in [0, 1]."""
 
-    Args:
-        in_features: size of the last axis of the input.
-        out_features: size of the last axis of the output.
-        init: "default" or "paper"; see `NMU`.
-        device: device of the parameters, by default that of torch.
-        dtype: floating-point type of the parameters, by default that of torch.
-    """
-
+    inits = INITS
+    limits = (0.0, 1.0)
     identity = 1.0
-
-    def __init__(
-        self, in_features: int, out_features: int, *, init: str = "default", device: Device = None, dtype: Dtype = None
-    ) -> None:
-        super().__init__(in_features, out_features)
-        self.init, self.rule = init, choose("init", init, INITS)
-        self.weight = matrix(out_features, in_features, device, dtype)
-        self.reset_parameters()
-
-    def weights(self) -> dict[str, Tensor]:
-        return {"weight": clamp(self.weight, 0.0, 1.0)}
-
-    def bounds(self) -> dict[str, tuple[float, float]]:
-        """Return the range of W."""
-        return {"weight": (0.0, 1.0)}
-
-    def sparsity(self) -> Float[Tensor, ""]:
-        """Return `functional.sparsity` of W."""
-        return sparsity(self.weight, signed=False)
 
 
 class NMU(Selecting):
@@ -89,27 +64,6 @@ class NMU(Selecting):
         >>> nmu(torch.tensor([2.0, 5.0, -3.0]))
         tensor([-6.], grad_fn=...)
     """
-
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        init: str = "default",
-        project: bool = True,
-        clip: bool = True,
-        device: Device = None,
-        dtype: Dtype = None,
-    ) -> None:
-        super().__init__(in_features, out_features, init=init, device=device, dtype=dtype)
-        self.project, self.clip = project, clip
-
-    def weights(self) -> dict[str, Tensor]:
-        return super().weights() if self.clip else {"weight": self.weight}
-
-    def bounds(self) -> dict[str, tuple[float, float]]:
-        """Return the range of W, if it is projected."""
-        return super().bounds() if self.project else {}
 
     def forward(self, x: Float[Tensor, "*batch i"]) -> Float[Tensor, "*batch o"]:
         return nmu(x, self.weight, clip=self.clip)

@@ -1,13 +1,15 @@
 """Cells of many runs at once: the runs of one model form a group, which one `vmap` steps."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ...nn._aggregate import EPSILON
-from ...optim import input_regularizer_add, input_regularizer_mul, sparsity_error, sparsity_loss
+from ...nn.recurrent import Cell
+from ...optim import SparsitySchedule, input_regularizer_add, input_regularizer_mul, sparsity_error, sparsity_loss
 from ...spec import Spec
 from ..networks import Modules
 from ..trace import logarithmic
@@ -16,9 +18,9 @@ from ..trace import logarithmic
 class _Cell(nn.Module):
     """Cell along sequences of numbers, with its regularizers."""
 
-    def __init__(self, cell: nn.Module, spec: Spec) -> None:
+    def __init__(self, cell: Any, spec: Spec) -> None:
         super().__init__()
-        self.cell: Any = cell
+        self.cell: Cell = cell
         self.regularizer = spec.model.inputs
         self.logs = bool(self.regularizer.strength) and self.regularizer.logs and logarithmic(spec.model.layers[0])
 
@@ -28,18 +30,15 @@ class _Cell(nn.Module):
 
     def start(self, x: Tensor) -> Tensor:
         """Return the state before the first of numbers `[b]`."""
-        state: Tensor = self.cell.initial_state(x[:, None, None])
-        return state
+        return self.cell.initial_state(x[:, None, None])
 
     def step(self, x: Tensor, state: Tensor) -> Tensor:
         """Return the state `[b, …]` after one more of numbers `[b]`."""
-        after: Tensor = self.cell.step(x[:, None], state)
-        return after
+        return self.cell.step(x[:, None], state)
 
     def output(self, state: Tensor) -> Tensor:
         """Return the output `[b]` of a state."""
-        seen: Tensor = self.cell.output(state)[..., 0]
-        return seen
+        return self.cell.output(state)[..., 0]
 
     def run(self, weight: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return outputs `[b, time]` for numbers `[b, time]`, and the input regularizer.
@@ -60,8 +59,9 @@ class _Cell(nn.Module):
         if self.logs:
             inputs = (inputs.abs() + EPSILON).log()
         mean = (inputs.mean(dim=1) * weight[:, None]).sum(dim=0)
-        form = input_regularizer_mul if self.cell.unit.identity else input_regularizer_add
-        return self.regularizer.strength * form(self.cell.unit.weights()["weight"], mean)
+        unit = _unit(self.cell)
+        form = input_regularizer_mul if unit.identity else input_regularizer_add
+        return self.regularizer.strength * form(unit.weights()["weight"], mean)
 
     def sparsity(self, like: Tensor) -> Tensor:
         """Return the sparsity loss."""
@@ -86,36 +86,34 @@ class CellStack(Modules):
     def __init__(self, spec: Spec, seeds: Sequence[int], cells: Sequence[nn.Module], device: torch.device) -> None:
         super().__init__(cells, seeds, device)
         cell = self.module
-        self._call = self.function(_Cell(cell, spec), "cell.")
+        call, like = self.function(_Cell(cell, spec), "cell."), torch.zeros(len(cells), device=device)
         self.regularized = spec.model.schedule.strength > 0 and callable(getattr(_unit(cell), "sparsity", None))
         prefix = "unit." if _unit(cell) is not cell else ""
         limits: dict[str, tuple[float, float]] = getattr(_unit(cell), "bounds", dict)()
         self.bounds = [(self.parameters[prefix + name], *ends) for name, ends in limits.items()]
-        self._like = torch.zeros(len(cells), device=device)
+        self.run: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = lambda x, weight: call((x,), "run", weight)
+        """Outputs `[s, b, time]` for numbers `[s, b, time]`, and the input regularizer `[s]`."""
+        self.start: Callable[[Tensor], Tensor] = lambda x: call((x,), "start")
+        """States before the first of numbers `[s, b]`."""
+        self.step: Callable[[Tensor, Tensor], Tensor] = lambda x, state: call((x, state), "step")
+        """States after one more of numbers `[s, b]`."""
+        self.output: Callable[[Tensor], Tensor] = lambda state: call((state,), "output")
+        """Outputs `[s, b]` of states."""
+        self.sparsity: Callable[[], Tensor] = lambda: call((like,), "sparsity")
+        """Sparsity loss `[s]`."""
+        self.error: Callable[[], Tensor] = lambda: call((like,), "error")
+        """Sparsity error `[s]`."""
 
-    def run(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Return outputs `[s, b, time]` for numbers `[s, b, time]`, and the input regularizer `[s]`."""
-        return cast(tuple[Tensor, Tensor], self._call((x,), "run", weight))
 
-    def sparsity(self) -> Tensor:
-        """Return the sparsity loss `[s]`."""
-        return cast(Tensor, self._call((self._like,), "sparsity"))
+@dataclass(frozen=True)
+class ModelGroup:
+    """Adjacent runs of one model in the stack, with their cells and, on a GPU, the stream that steps them."""
 
-    def error(self) -> Tensor:
-        """Return the sparsity error `[s]`."""
-        return cast(Tensor, self._call((self._like,), "error"))
-
-    def start(self, x: Tensor) -> Tensor:
-        """Return the states before the first of numbers `[s, b]`."""
-        return cast(Tensor, self._call((x,), "start"))
-
-    def step(self, x: Tensor, state: Tensor) -> Tensor:
-        """Return the states after one more of numbers `[s, b]`."""
-        return cast(Tensor, self._call((x, state), "step"))
-
-    def output(self, state: Tensor) -> Tensor:
-        """Return the outputs `[s, b]` of states."""
-        return cast(Tensor, self._call((state,), "output"))
+    start: int
+    stop: int
+    cells: CellStack
+    schedule: SparsitySchedule
+    stream: torch.cuda.Stream | None
 
 
 def _unit(cell: nn.Module) -> Any:

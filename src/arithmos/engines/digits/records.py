@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from ...spec import Spec
 from ...tasks import DigitSequences
 from ...tasks.digits import EXTRA
-from ..contract import Curve, Floats, Run, State
+from ..contract import Curve, Floats, Run
+from ..states import PerRun
 from ..weights import kept_weights
 
 
-class StackRecords:
+class StackRecords(PerRun):
     """Records of a stack of runs, with the best of each: the first one with the lowest validation error.
 
     The record of the untrained network counts too. A run that meets NaN ends before that record.
@@ -23,6 +24,8 @@ class StackRecords:
         task: their task.
         cells: initial parameters of each run's cell.
     """
+
+    STATE = ("records", "ended", "best", "curve", "outputs", "cells")
 
     def __init__(self, runs: Sequence[tuple[Spec, int]], task: DigitSequences, cells: Sequence[Floats]) -> None:
         count, spec = len(runs), runs[0][0]
@@ -94,15 +97,3 @@ class StackRecords:
             elapsed_s=elapsed_s,
             extra=dict(zip(EXTRA, (training, lengths.ravel(), *self.outputs[run].copy()), strict=True)),
         )
-
-    _STATE = ("records", "ended", "best", "curve", "outputs")
-
-    def state(self, run: int) -> State:
-        """Return the records of one run for a checkpoint."""
-        return {name: getattr(self, name)[run].copy() for name in self._STATE} | {"cell": self.cells[run]}
-
-    def restore(self, run: int, state: State) -> None:
-        """Restore what `state` returned."""
-        for name in self._STATE:
-            getattr(self, name)[run] = state[name]
-        self.cells[run] = state["cell"].astype(np.float32)

@@ -4,16 +4,18 @@ Nothing of an epoch is computed on the host: the order of its sequences is a fun
 device computes as `DigitSequences.at` does.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from ... import philox
+from ...nn._noise import words
 from ...spec import Spec
 from ...tasks import DigitSequences
 from ...tasks.digits import Part
-from ..batches import words
 
 
 def pixels(task: DigitSequences, part: Part, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -98,23 +100,16 @@ class Evaluation:
         longest = sorted(set(lengths), reverse=True)
         cut = {length: task.evaluation(part, length) for length in longest}
         self.steps = longest[0]
-        self.places = [self._column(cut, t, device) for t in range(self.steps)]  # each [sequences still going]
-        self.targets = self._targets(task, cut, device)
+        labels = self.labels.cpu().numpy()
+        self.places = self._columns(cut, device)  # each [sequences still going]
+        self.targets = self._columns({n: task.targets(labels[sequences]) for n, sequences in cut.items()}, device)
         counts = {length: len(sequences) for length, sequences in cut.items()}
         steps = [counts[length] * length for length in lengths]
         self.counts = torch.tensor(steps, dtype=torch.float64, device=device)
         ends = np.cumsum([counts[length] for length in longest])
         self.spans = [(int(ends[longest.index(n)]) - counts[n], int(ends[longest.index(n)])) for n in lengths]
 
-    def _column(self, cut: dict[int, NDArray[np.int64]], t: int, device: torch.device) -> Tensor:
-        column = np.concatenate([sequences[:, t] for length, sequences in cut.items() if length > t])
-        return torch.from_numpy(column).to(device)
-
-    def _targets(self, task: DigitSequences, cut: dict[int, NDArray[np.int64]], device: torch.device) -> list[Tensor]:
-        labels = self.labels.cpu().numpy()
-        targets = {length: task.targets(labels[sequences]) for length, sequences in cut.items()}
-        columns = (
-            np.concatenate([target[:, t] for length, target in targets.items() if length > t])
-            for t in range(self.steps)
-        )
-        return [torch.from_numpy(column).to(device) for column in columns]
+    def _columns(self, rows: dict[int, NDArray[Any]], device: torch.device) -> list[Tensor]:
+        """Return what belongs to each step, of the sequences that are as long, from what belongs to sequences."""
+        columns = ([one[:, t] for length, one in rows.items() if length > t] for t in range(self.steps))
+        return [torch.from_numpy(np.concatenate(column)).to(device) for column in columns]

@@ -4,9 +4,8 @@ An iteration takes the same steps for any number of runs; on a GPU it is recorde
 the host during an epoch.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
 
@@ -19,24 +18,11 @@ from ...optim import SparsitySchedule
 from ..contract import Control, Floats, Run, State, unit_code
 from ..stacks import Runs, TrainingStack
 from ..states import ARRAYS
-from .cells import CellStack
+from .cells import CellStack, ModelGroup
+from .evaluator import Evaluator, warm
 from .reader import Convolution, grouped, read
 from .records import StackRecords
-from .sequences import Evaluation, TrainingSequences
-
-_READ = {"cpu": 256, "cuda": 2**14}
-"""Images, counted once per run, to read at a time in an evaluation."""
-
-
-@dataclass(frozen=True)
-class ModelGroup:
-    """Adjacent runs of one model in the stack, with their cells and, on a GPU, the stream that steps them."""
-
-    start: int
-    stop: int
-    cells: CellStack
-    schedule: SparsitySchedule
-    stream: torch.cuda.Stream | None
+from .sequences import TrainingSequences
 
 
 class Stack(TrainingStack):
@@ -94,16 +80,12 @@ class Stack(TrainingStack):
             counter = torch.zeros((), device=device if device.type == "cuda" else "cpu")
             self.optimizer.state[value] = {"step": counter, **zeros}
         self.training = TrainingSequences(self.spec, self.task, tuple(seed for _, seed in runs), device)
-        self.sets = {
-            "validation": Evaluation(self.task, "validation", (self.task.length,), device),
-            "training": Evaluation(self.task, "training", (self.task.length,), device),
-            "test": Evaluation(self.task, "test", self.task.test_lengths, device),
-        }
+        reads = partial(self.read, self.reader)
+        self.evaluator = Evaluator(self.task, len(runs), self.groups, reads, device, graph=graph)
         self.records = StackRecords(runs, self.task, self._cells())
         self._place = torch.zeros(1, dtype=torch.int64, device=device)
         self._clock = torch.zeros((), dtype=torch.float64, device=device)
         self._graph: torch.cuda.CUDAGraph | None = None
-        self._walk: tuple[torch.cuda.CUDAGraph, dict[str, Tensor], Tensor] | None = None
 
     def finished(self, elapsed_s: float) -> list[Run]:
         """Return the finished runs."""
@@ -208,7 +190,7 @@ class Stack(TrainingStack):
             self._place.copy_(before[0])
             self._iteration()
 
-        _warm(again, self.device)
+        warm(again, self.device)
         self.optimizer.zero_grad()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
@@ -217,71 +199,10 @@ class Stack(TrainingStack):
             tensor.copy_(value)
         return graph
 
-    @torch.no_grad()
     def record(self) -> None:
         """Evaluate all runs, with their cells in evaluation mode, and add a record."""
-        numbers = {name: self._read(chosen.images) for name, chosen in self.sets.items()}
-        outputs = self._outputs(numbers["test"], self.sets["test"].labels)
-        with ExitStack() as judging, np.errstate(over="ignore"):  # an error beyond float32 is infinite
-            for group in self.groups:
-                judging.enter_context(group.cells.judging(self.step))
-            values = self._values(numbers).cpu().numpy().astype(np.float32)
-            shown = outputs.cpu().numpy().astype(np.float32)
-        self.records.observe(self.step, values, shown, self._cells(), self._broken())
-
-    def _values(self, numbers: dict[str, Tensor]) -> Tensor:
-        """Return `_evaluated`, through a recorded graph if there is one: its steps are many and small."""
-        if not self.graph:
-            return self._evaluated(numbers)
-        if self._walk is None:
-            kept = {name: value.clone() for name, value in numbers.items()}
-            _warm(lambda: self._evaluated(kept), self.device, times=1)
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                values = self._evaluated(kept)
-            self._walk = graph, kept, values
-        graph, kept, values = self._walk
-        for name, value in numbers.items():
-            kept[name].copy_(value)
-        graph.replay()
-        return values
-
-    def _evaluated(self, numbers: dict[str, Tensor]) -> Tensor:
-        """Return the values `[s, 3 + lengths]` of a record, as `StackRecords` takes them, from numbers of each set."""
-        errors = {name: self._errors(chosen, numbers[name]) for name, chosen in self.sets.items()}
-        sparsity = torch.cat([group.cells.error() for group in self.groups]).double()[:, None]
-        return torch.cat([errors["validation"], errors["training"], sparsity, errors["test"]], dim=1)
-
-    def _read(self, images: Tensor) -> Tensor:
-        """Return what each run reads `[s, n]` off shared images `[n, 28, 28]`."""
-        runs = len(self.runs)
-        rows = max(1, _READ[self.device.type] // runs)
-        parts = images.split(rows)  # type: ignore[no-untyped-call]
-        return torch.cat([self.read(self.reader, part.expand(runs, -1, -1, -1)) for part in parts], dim=1)
-
-    def _errors(self, chosen: Evaluation, numbers: Tensor) -> Tensor:
-        """Return the mean squared error over all steps `[s, lengths]`, in float64."""
-        errors = []
-        for group in self.groups:
-            own, cells = numbers[group.start : group.stop], group.cells
-            state = cells.start(own[:, chosen.places[0]])
-            total = torch.zeros(state.shape[:2], dtype=torch.float64, device=self.device)
-            for places, targets in zip(chosen.places, chosen.targets, strict=True):
-                going = len(places)
-                state = cells.step(own[:, places], state[:, :going])
-                total[:, :going] += (cells.output(state).double() - targets).square()
-            sums = [total[:, first:last].sum(1) for first, last in chosen.spans]
-            errors.append(torch.stack(sums, dim=1))
-        return torch.cat(errors) / chosen.counts
-
-    def _outputs(self, numbers: Tensor, labels: Tensor) -> Tensor:
-        """Return the mean and standard deviation `[s, 2, digits]` of what is read off the images of each digit."""
-        digits = torch.tensor(self.task.digits, device=self.device)
-        shows = (labels[:, None] == digits).double()  # [n, digits]
-        shows /= shows.sum(0)
-        means = numbers.double() @ shows
-        squares = (numbers.double() - means[:, torch.searchsorted(digits, labels)]).square()
-        return torch.stack([means, (squares @ shows).sqrt()], dim=1)
+        values, outputs = self.evaluator.values(self.step)
+        self.records.observe(self.step, values, outputs, self._cells(), self._broken())
 
     def _owners(self) -> list[tuple[Tensor, int]]:
         """Return every parameter with the run at its first position."""
@@ -333,13 +254,3 @@ class Stack(TrainingStack):
         """Resume suspended runs, all of them at the same step."""
         super().resume(states)
         self.put({name: [state[name].astype(np.float32) for state in states] for name in ARRAYS}, self.step)
-
-
-def _warm(function: Callable[[], object], device: torch.device, times: int = 3) -> None:
-    """Call a function before it is recorded, on its own stream, as torch requires."""
-    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-    stream.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(stream):
-        for _ in range(times):
-            function()
-    torch.cuda.current_stream(device).wait_stream(stream)

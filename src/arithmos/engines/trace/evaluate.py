@@ -5,14 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 import torch
 from torch import Tensor
 
-from .program import AXES, COMPARISONS, Term, View, walk
+from .program import AXES, SAME_NAME, Term, View, walk
 
 _ELEMENTWISE: dict[str, Callable[..., Tensor]] = {
-    **{name: getattr(torch, name) for name in ("neg", "abs", "sign", "exp", "log", "tanh", "sigmoid", "cos", "sin")},
-    **{name: getattr(torch, name) for name in ("sqrt", "reciprocal", "floor", "round", "sub", "mul", "div", "pow")},
-    **{name: getattr(torch, name) for name in COMPARISONS},
-    "add": torch.add,
-    "detach": torch.detach,
+    **{name: getattr(torch, name) for name in (*SAME_NAME, "add", "sub", "div", "pow")},
     "copy": torch.clone,
     "min": torch.minimum,
     "max_of": torch.maximum,

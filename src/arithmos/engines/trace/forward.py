@@ -80,17 +80,13 @@ def trace(module: nn.Module) -> UnitProgram:
     if callable(getattr(module, "gate_value", None)):
         gate = _gate(_traced(module, lambda unit, x: unit.gate_value(x)), evaluation)
     weights = None
-    if _has(module, "weights"):
+    if having(module, "weights"):
         found = _traced(
             module, lambda unit, x: [w for part in having(unit, "weights") for w in part.weights().values()]
         )
         weights = tuple(piece for value in found for piece in value.pieces)
     bounds: dict[str, tuple[float, float]] = getattr(module, "bounds", dict)()
     return UnitProgram(training, evaluation, gate, weights, sparsity, bounds, tuple(draws))
-
-
-def _has(module: nn.Module, method: str) -> bool:
-    return bool(list(having(module, method)))
 
 
 def _output(value: Any) -> Term:
@@ -161,7 +157,8 @@ def _traced(module: nn.Module, function: Callable[[Any, Tensor], Any], draws: li
         for name, value in state.items()
     ]
     leaves.append(Value(("b", "i"), (INPUT,)))
-    leaves += [_noise(number, draw) for number, draw in enumerate(draws or ())]
+    for number, draw in enumerate(draws or ()):
+        leaves.append(Value(("b", draw.axis), (leaf("noise", number, ordered("b" + draw.axis)),)))
     return _interpreted(graph, leaves)
 
 
@@ -202,10 +199,6 @@ def _state(kind: str, name: str, shape: torch.Size) -> Value | Untraceable:
         node = leaf(kind, view, ordered(own))
         nodes.append(node if view.natural else apply("copy", node))
     return Value(dims, tuple(nodes))
-
-
-def _noise(number: int, draw: Draw) -> Value:
-    return Value(("b", draw.axis), (leaf("noise", number, ordered("b" + draw.axis)),))
 
 
 def _interpreted(graph: fx.GraphModule, leaves: list[Any]) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .program import ONE, ZERO, Term, apply, const, where
+from .program import ONE, SAME_NAME, ZERO, Term, apply, const, where
 from .values import INPUTS, Untraceable, Value, combined, joined
 
 Operation = Callable[..., Any]
@@ -31,6 +31,10 @@ def _elementwise(op: str) -> Operation:
         return combined(lambda *nodes: apply(op, *map(number, nodes)), *map(value_of, args))
 
     return operation
+
+
+def _logical(op: str) -> Operation:
+    return lambda *values: combined(lambda *nodes: apply(op, *nodes), *values)
 
 
 def _scaled(op: str) -> Operation:
@@ -142,7 +146,7 @@ def _matrix_sum(c: Value, a: Value, b: Value, *, beta: float = 1, alpha: float =
 
 def _with_vector(a: Value, b: Value) -> Value:
     column = Value((*b.dims, ""), b.pieces)
-    return (_product(a, column)).viewed([n for n in a.shape[:-1]])
+    return _product(a, column).viewed(a.shape[:-1])
 
 
 def _squeezed(a: Value, dim: Any = None) -> Value:
@@ -204,23 +208,11 @@ def _converted(a: Value, dtype: Any = None, **options: Any) -> Value:
     raise Untraceable(f"it computes in {dtype}")
 
 
-def _same(a: Value, *rest: Any, **options: Any) -> Value:
-    return a
-
-
-_ELEMENTWISE = {
-    **{
-        name: name
-        for name in ("neg", "abs", "sign", "exp", "log", "tanh", "sigmoid", "cos", "sin", "sqrt", "reciprocal")
-    },
-    **{name: name for name in ("floor", "round", "detach", "mul", "lt", "le", "gt", "ge", "eq", "ne")},
-    "minimum": "min",
-    "maximum": "max_of",
-    "sgn": "sign",
-}
-
 OPERATIONS: dict[str, Operation] = {
-    **{name: _elementwise(op) for name, op in _ELEMENTWISE.items()},
+    **{name: _elementwise(name) for name in SAME_NAME},
+    "minimum": _elementwise("min"),
+    "maximum": _elementwise("max_of"),
+    "sgn": _elementwise("sign"),
     "add": _scaled("add"),
     "sub": _scaled("sub"),
     "rsub": lambda a, b, alpha=1: _scaled("sub")(b, a, alpha),
@@ -235,51 +227,37 @@ OPERATIONS: dict[str, Operation] = {
     "hardtanh": lambda a, low=-1.0, high=1.0: a.map(lambda n: clip(n, const(low), const(high), strict=True)),
     "silu": _of_one(lambda node: apply("mul", node, apply("sigmoid", node))),
     "leaky_relu": _leaky,
-    "clamp": _clamped,
-    "clamp_min": _clamped,
+    **dict.fromkeys(("clamp", "clamp_min"), _clamped),
     "clamp_max": lambda a, high: _clamped(a, None, high),
     "where": _choice,
-    "logical_and": lambda a, b: combined(lambda x, y: apply("and", x, y), a, b),
-    "logical_or": lambda a, b: combined(lambda x, y: apply("or", x, y), a, b),
-    "logical_not": lambda a: a.map(lambda node: apply("not", node)),
-    "bitwise_and": lambda a, b: combined(lambda x, y: apply("and", x, y), a, b),
-    "bitwise_or": lambda a, b: combined(lambda x, y: apply("or", x, y), a, b),
-    "bitwise_not": lambda a: a.map(lambda node: apply("not", node)),
+    **dict.fromkeys(("logical_and", "bitwise_and"), _logical("and")),
+    **dict.fromkeys(("logical_or", "bitwise_or"), _logical("or")),
+    **dict.fromkeys(("logical_not", "bitwise_not"), _logical("not")),
     "lerp": lambda a, b, w: _scaled("add")(a, _elementwise("mul")(w, _scaled("sub")(b, a))),
     "addcmul": lambda c, a, b, value=1: _scaled("add")(c, _elementwise("mul")(a, b), value),
     "sum": _summed("sum"),
     "prod": _summed("prod"),
     "mean": _mean,
     "_softmax": _softmax,
-    "mm": _product,
-    "bmm": _product,
+    **dict.fromkeys(("mm", "bmm"), _product),
     "addmm": _matrix_sum,
     "mv": _with_vector,
-    "t": _transposed,
-    "transpose": _transposed,
+    **dict.fromkeys(("t", "transpose"), _transposed),
     "permute": lambda a, order: a.permuted(order),
-    "view": lambda a, shape: a.viewed(shape),
-    "_unsafe_view": lambda a, shape: a.viewed(shape),
-    "reshape": lambda a, shape: a.viewed(shape),
+    **dict.fromkeys(("view", "_unsafe_view", "reshape"), lambda a, shape: a.viewed(shape)),
     "squeeze": _squeezed,
     "unsqueeze": _unsqueezed,
     "expand": lambda a, shape, implicit=False: a.expanded(shape),
     "slice": _sliced,
-    "split": _split,
-    "split_with_sizes": _split,
+    **dict.fromkeys(("split", "split_with_sizes"), _split),
     "select": _selected,
     "cat": lambda values, dim=0: joined(values, dim),
     "full": lambda shape, value, **options: _filled()(shape, value),
-    "full_like": _filled(),
-    "new_full": _filled(),
-    **{f"{prefix}zeros{suffix}": _filled(0.0) for prefix, suffix in (("", ""), ("", "_like"), ("new_", ""))},
-    **{f"{prefix}ones{suffix}": _filled(1.0) for prefix, suffix in (("", ""), ("", "_like"), ("new_", ""))},
+    **dict.fromkeys(("full_like", "new_full"), _filled()),
+    **dict.fromkeys(("zeros", "zeros_like", "new_zeros"), _filled(0.0)),
+    **dict.fromkeys(("ones", "ones_like", "new_ones"), _filled(1.0)),
     "scalar_tensor": lambda value, **options: value_of(value),
     "_to_copy": _converted,
-    "clone": _same,
-    "alias": _same,
-    "contiguous": _same,
-    "lift_fresh_copy": _same,
-    "lift_fresh": _same,
+    **dict.fromkeys(("clone", "alias", "contiguous", "lift_fresh_copy", "lift_fresh"), lambda a, *rest, **options: a),
 }
 """Operations on `Value`, by the name in ATen; an operation in place has the same name with an underscore after it."""

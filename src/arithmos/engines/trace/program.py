@@ -13,6 +13,11 @@ from weakref import WeakValueDictionary
 AXES = "boi"
 
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+SAME_NAME = (
+    *("neg", "abs", "sign", "exp", "log", "tanh", "sigmoid", "cos", "sin", "sqrt", "reciprocal", "floor", "round"),
+    *("detach", "mul", *COMPARISONS),
+)
+"""Elementwise operations that torch has under the same names."""
 LOGICAL = ("and", "or", "not")
 REDUCTIONS = ("sum", "prod", "max")
 LEAVES = ("const", "size", "input", "parameter", "buffer", "noise", "seed", "strength")
