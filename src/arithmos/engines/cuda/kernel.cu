@@ -225,7 +225,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             if constexpr (PARTS > 1) {  // all lanes take part in the exchange
                 second_half<0>(s, owned, place < INPUTS ? place : INPUTS - 1, share_of, owner, tile, at);
             } else {
-                for (int i = place; i < INPUTS; i += THREADS) second_half<0>(s, owned, i, 0, true, tile, at);
+                for (int i = place; i < INPUTS; i += THREADS) {
+                    second_half<0>(s, owned, i, 0, true, tile, at);
+                    if (INPUTS <= THREADS) break;
+                }
             }
 #endif
             descend_terms(s, tile, at);
