@@ -253,6 +253,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             c.second[home + p] = owned.second[at];
         });
     }
+    // The host reads counts while the next chunk runs, and what belongs to an ended run as soon as they say so.
+    __threadfence_system();
+    sync();
     if (threadIdx.x == 0) {
         counts[STEP] = from + (count - left);
         counts[ENDED] = ended;
