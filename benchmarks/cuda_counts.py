@@ -257,11 +257,12 @@ class Warp:
         """Count the cycles of an access: the most different words of a bank."""
         match = re.search(r"\[(?:(U?R\w+)(?:\.X\d+)?)?(?:\+(U?R\w+))?(?:\+(-?0x[0-9a-f]+))?\]", " ".join(one.operands))
         parts = [self.read(text) for text in match.groups()[:2] if text] if match else [None]
-        if any(part is None for part in parts):
-            raise NotImplementedError(f"an address of shared memory is unknown: {one.opcode} {one.operands}")
+        size = 4 if "128" in one.modifiers else 2 if "64" in one.modifiers else 1
+        if any(part is None for part in parts):  # a loop behind a branch that is not followed
+            self.wavefronts += size
+            return
         offset = int(match[3], 16) if match[3] else 0
         words = (sum(parts, np.zeros(32, np.int64)) + offset)[active] // 4
-        size = 4 if "128" in one.modifiers else 2 if "64" in one.modifiers else 1
         different = np.unique(np.concatenate([words + k for k in range(size)]))
         self.wavefronts += int(np.bincount(different % 32).max())
 

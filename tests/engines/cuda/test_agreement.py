@@ -10,6 +10,7 @@ from tests.engines.cuda.runs import advance, advance_all
 from tests.plain import Plain
 
 from arithmos.engines.batches import Batches
+from arithmos.engines.cuda.plan import make_plan
 from arithmos.engines.trace import logarithmic
 from arithmos.nn import NEWER, NMU, Unit
 from arithmos.optim import SparsitySchedule
@@ -87,6 +88,25 @@ SHAPES = {
 }
 
 
+def few(spec, batch_size=50, inputs=5, **options):
+    """Few inputs, for which one warp trains a run, with several observations per thread."""
+    sizes = dict(input_size=inputs, hidden_size=2, batch_size=batch_size)
+    return variant(spec, fixed=((0, 2), (1, 3)), **sizes, **options)
+
+
+FEW = {
+    "one observation per thread": few(BASE, 7),
+    "two observations per thread": few(BASE, 33),
+    "four observations per thread": few(BASE, 128),
+    "two observations, gated": few(NALU),
+    "four observations, products": few(GATED, 100, 4),
+    "one layer": few(odd(layers("NMU")), 96),
+    "range in two parts": few(BASE, interpolation=((-6.0, -2.0), (2.0, 6.0))),
+    "division, not exact": few(odd(MODELS["NAU"]), interpolation=((0.1, 7.3),), operation="div"),
+    "rows with three outputs": dataclasses.replace(odd(MODELS["GateNALUSeparate"]), task=rows(3), hidden_size=2),
+    "more parameters than threads": few(odd(layers("NALUSeparate", "Linear")), 64, 4),
+}
+
 BEHIND = {f"NAU>{name}": odd(layers("NAU", name)) for name in NEWER if name not in ("SNMUBatch", "MulMCFC")}
 IN_FRONT = {f"{name}>NAU": odd(layers(name, "NAU")) for name in NEWER if name != "SNMUBatch"}
 QUICK = ("SNMU>NAU", "NRU>NAU", "NMRUGated>NAU", "NPU>NAU", "MulMCFC>NAU")
@@ -135,6 +155,13 @@ def test_one_step_from_many_states(device, name):
 def test_one_step_of_other_shapes(device, name):
     spec, layout = SHAPES[name]
     check_steps(device, spec, **layout)
+
+
+@pytest.mark.parametrize("name", [*FEW, *QUICK])
+def test_one_step_of_small_networks(device, name):
+    spec = FEW[name] if name in FEW else few(IN_FRONT[name], inputs=3)
+    assert make_plan(spec, device.limits).threads == 32
+    check_steps(device, spec)
 
 
 @pytest.mark.parametrize("name", BEHIND)

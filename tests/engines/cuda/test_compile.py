@@ -44,6 +44,27 @@ def test_every_combination_of_units_compiles(spec, arch, cache):
     assert code[:4] == b"\x7fELF"
 
 
+def with_inputs(size, name="NMU", **options):
+    return Spec(task=Arithmetic(operation="mul", input_size=size, **options), model=MODELS[name])
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("name", ["NMU", "NALU", "GatedNAUNMU"])
+def test_small_networks_compile(name, arch, cache):
+    plan = make_plan(with_inputs(4, name), ARCHITECTURES[arch])
+    assert plan.threads == 32
+    assert compiler.cubin(plan.source, arch)[:4] == b"\x7fELF"
+
+
+def test_the_size_decides_on_the_layout():
+    """One warp for few inputs; half a tile where a whole one leaves two blocks or fewer on a multiprocessor."""
+    two = make_plan(with_inputs(2, fixed=((0, 1), (1, 2))), HOPPER)
+    ten, usual, wide = (make_plan(with_inputs(size), HOPPER) for size in (10, 100, 300))
+    assert [plan.threads for plan in (two, ten, usual, wide)] == [32, 32, 128, 256]
+    assert ["TILE = 64," in plan.source or "TILE = 64;" in plan.source for plan in (usual, wide)] == [False, True]
+    assert make_plan(dataclasses.replace(with_inputs(4), batch_size=129), HOPPER).threads > 32
+
+
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_updates_beyond_adam_compile(arch, cache):
     plan = make_plan(everything("GatedNAUNMU"), ARCHITECTURES[arch])

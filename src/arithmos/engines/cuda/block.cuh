@@ -11,8 +11,8 @@ __device__ __forceinline__ void sync() {
         __syncthreads();
 }
 
-__device__ __forceinline__ int lane_id() { return threadIdx.x & 31; }
-__device__ __forceinline__ int warp_id() { return threadIdx.x >> 5; }
+__device__ __forceinline__ int lane_id() { return WARPS == 1 ? threadIdx.x : threadIdx.x & 31; }
+__device__ __forceinline__ int warp_id() { return WARPS == 1 ? 0 : threadIdx.x >> 5; }
 
 // Halves the values of each lane while it sums them over the warp: lane l ends up with the total of one value, whose
 // number is returned, or -1 for a lane without one. 32 values cost 31 exchanges instead of 160.

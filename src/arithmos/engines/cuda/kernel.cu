@@ -225,7 +225,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             if constexpr (PARTS > 1) {  // all lanes take part in the exchange
                 second_half<0>(s, owned, place < INPUTS ? place : INPUTS - 1, share_of, owner, tile, at);
             } else {
-                for (int i = place; i < INPUTS; i += THREADS) second_half<0>(s, owned, i, 0, true, tile, at);
+                for (int i = place; i < INPUTS; i += THREADS) {
+                    second_half<0>(s, owned, i, 0, true, tile, at);
+                    if (INPUTS <= THREADS) break;
+                }
             }
 #endif
             descend_terms(s, tile, at);
@@ -250,6 +253,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             c.second[home + p] = owned.second[at];
         });
     }
+    // The host reads counts while the next chunk runs, and what belongs to an ended run as soon as they say so.
+    __threadfence_system();
+    sync();
     if (threadIdx.x == 0) {
         counts[STEP] = from + (count - left);
         counts[ENDED] = ended;

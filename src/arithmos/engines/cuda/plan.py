@@ -27,8 +27,11 @@ MAX_OWNED = 16
 MOST_EACH, MOST_TERMS = 4, 32
 """Observations of a thread, and sums over the batch, up to which a network is small."""
 
-RESIDENT_WARPS = 24
+RESIDENT_WARPS = 20
 """Warps of small networks on a multiprocessor, which limits their registers."""
+
+FEW = 2
+"""Resident blocks up to which half of a tile is considered."""
 
 BUSY = 384
 """Smallest number of threads that keeps a multiprocessor busy while others wait."""
@@ -96,12 +99,18 @@ def make_plan(spec: Spec, limits: Limits, *, tile: int | None = None, split: int
     codes = [_Code(spec, keep=keep) for keep in (True, False)]
     if not codes[0].keeps:
         codes = codes[:1]
+    found: list[KernelPlan] = []
     for size in tiles:
         plans = [_plan(spec, limits, code, size, ways) for code in codes for ways in splits]
         fitting = [plan for plan in plans if plan.shared_bytes <= limits.shared_per_block]
         if fitting:
             busy = (plan for plan in fitting if plan.resident * plan.threads >= BUSY)
-            return next(busy, max(fitting, key=lambda plan: plan.resident * plan.threads))
+            found.append(next(busy, max(fitting, key=lambda plan: plan.resident * plan.threads)))
+    if found:
+        # As many threads in more blocks wait less for each other: 4 to 7 % measured with 150 and 300 inputs.
+        first, other = found[0], found[min(1, len(found) - 1)]
+        better = first.resident < other.resident and first.resident * first.threads <= other.resident * other.threads
+        return other if better and first.resident <= FEW else first
     need = plans[-1].shared_bytes // 1024
     raise ValueError(
         f"a network of sizes {spec.sizes} needs {need} KiB of shared memory a block even for {tiles[-1]} observations "

@@ -140,7 +140,8 @@ class Updates:
             "": "const int o = 0, i = 0;",
         }
         head = f"for (int k = {start}; k < {layer.count(axes)}; k += THREADS) {{"
-        return [head, f"    {places[axes]}", *indented(lines), "}"] if lines else []
+        end = f"    if ({layer.count(axes)} <= THREADS) break;"  # which compilers do not see
+        return [head, f"    {places[axes]}", *indented(lines), end, "}"] if lines else []
 
     def _prepared(self) -> list[str]:
         lines = []

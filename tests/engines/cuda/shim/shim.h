@@ -105,6 +105,7 @@ inline void run_block(int threads, void (*function)()) {
 }  // namespace shim
 
 inline void __syncthreads() { shim::pause(shim::AT_BLOCK); }
+inline void __threadfence_system() {}
 inline void __syncwarp() { shim::pause(shim::AT_WARP); }
 
 template <class T> T __shfl_xor_sync(unsigned, T value, int offset) {
