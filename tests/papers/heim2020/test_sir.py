@@ -8,7 +8,7 @@ import pytest
 from arithmos.bench import run
 from arithmos.papers import EXPERIMENTS
 from arithmos.papers.heim2020.sir import SIR, exponents, large, spec
-from arithmos.report.tables.results import table
+from arithmos.report import summarize
 from arithmos.tasks import FractionalSIR
 
 
@@ -46,7 +46,7 @@ def test_a_tiny_campaign_goes_through_engine_store_and_table(tmp_path):
 
     specs = tuple(map(tiny, SIR.specs[:2]))
     small = dataclasses.replace(SIR, specs=specs, seeds=2)
-    run(small, store=tmp_path, engine="torch")
-    found = table(small, store=tmp_path)
+    run([small], store=tmp_path, engine="torch")
+    found = summarize(small, tmp_path)
     assert list(found["n"]) == [2, 2]
     assert list(found["hidden_size"]) == [6, 9]

@@ -6,7 +6,7 @@ No table is published. The figure shows, for each network, its number of paramet
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.weights import filled
+from ...engines.weights import filled, layer_weights
 from ...spec import Layer, Model, Penalty, RMSprop, Spec
 from ...tasks import FractionalSIR
 from ..experiment import Experiment
@@ -70,9 +70,8 @@ def exponents(spec: Spec, weights: NDArray[np.floating]) -> tuple[float, float]:
 
     They are those of the hidden unit that has both, and among several the largest weights behind it; NaN if none has.
     """
-    powers, sums = (
-        layer.weights()["weight"].detach().numpy() for layer in filled(spec.model.layers, spec.sizes, weights)
-    )  # type: ignore[operator]
+    layers = filled(spec.model.layers, spec.sizes, weights)
+    powers, sums = (layer_weights(layer)["weight"].detach().numpy() for layer in layers)
     behind = np.abs(sums).sum(axis=0) * (powers[:, :2] > 0.1).all(axis=1)
     place = int(behind.argmax())
     return (float(powers[place, 1]), float(powers[place, 0])) if behind[place] else (np.nan, np.nan)
