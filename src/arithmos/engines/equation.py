@@ -95,7 +95,9 @@ class EquationTrainer:
     def advance(self, step: int, x: Tensor, t: Tensor, validation: Floats) -> None:
         """Run one iteration, and give its weights to the networks."""
         own, loss = self.own, self.loss(step)
-        for flat, squares in zip(self.parameters, self.squares, strict=True) if step <= own.lbfgs else ():
+        if step > own.lbfgs:
+            return
+        for flat, squares in zip(self.parameters, self.squares, strict=True):
             if step < own.lbfgs:
                 gradient = loss(flat)[1]
                 squares *= own.alpha
@@ -103,7 +105,7 @@ class EquationTrainer:
                 flat -= own.lr * gradient / (np.sqrt(squares) + own.eps)
             elif np.isfinite(flat).all():
                 flat[:] = minimum(loss, flat)
-        self.finished = step >= own.lbfgs
+        self.finished = step == own.lbfgs
         self._show()
 
     @torch.no_grad()
