@@ -15,7 +15,17 @@ from arithmos.optim import SparsitySchedule
 from arithmos.papers import EXPERIMENTS
 from arithmos.spec import MODELS, Adam, InputRegularizer, Layer, Model, Penalty, RMSprop, Spec, model
 from arithmos.spec.optimizers import PENALTIES
-from arithmos.tasks import KINDS, OPERATIONS, TEN_PARAMETERS, Arithmetic, DigitSequences, Rows, Sampled, from_plain
+from arithmos.tasks import (
+    KINDS,
+    OPERATIONS,
+    TEN_PARAMETERS,
+    Arithmetic,
+    DigitSequences,
+    FractionalSIR,
+    Rows,
+    Sampled,
+    from_plain,
+)
 
 SPEC = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=200_000)
 DIGITS = DigitSequences(operation="mul", length=2, test_lengths=(1, 2), digits=(1, 2, 3), images=100)
@@ -183,7 +193,8 @@ def test_a_model_that_is_read_back_has_its_name():
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_task_of_another_version_is_refused(kind):
     sampled = Sampled(operation="div", interpolation="U[1,2]", extrapolation="Exp(1)")
-    task = {"arithmetic": TEN_PARAMETERS, "rows": Rows(**DATA), "digits": DIGITS, "sampled": sampled}[kind]
+    others = {"rows": Rows(**DATA), "digits": DIGITS, "sampled": sampled, "sir": FractionalSIR()}
+    task = {"arithmetic": TEN_PARAMETERS, **others}[kind]
     with pytest.raises(ValueError, match=f"version of the task '{kind}' must be {task.version} .* got 99"):
         from_plain({**task.plain(), "version": 99, "new": 1})
 

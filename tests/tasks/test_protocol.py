@@ -26,7 +26,7 @@ from arithmos.store import Store
 from arithmos.tasks import Arithmetic, Observations, UniformDraws
 
 SOURCE = Path(__file__).parents[2] / "src" / "arithmos"
-OURS = {"Arithmetic", "DigitSequences", "Rows", "Sampled"}
+OURS = {"Arithmetic", "DigitSequences", "FractionalSIR", "Rows", "Sampled"}
 
 
 def about_a_task(node: ast.AST) -> bool:

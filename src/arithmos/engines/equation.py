@@ -7,6 +7,7 @@ mean squared error, and its gradient backwards through the steps. The network as
 Training is that of Heim et al. (2020): RMSprop, then L-BFGS to its end, as one last iteration.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -35,6 +36,8 @@ MEMORY = 10
 """Updates that it remembers."""
 FLAT = 1e-8
 """Largest entry of a gradient at which it ends."""
+TOO_MUCH = 1e6
+"""Multiple of the error at its start beyond which an error is not worth a look."""
 
 _FORMS = {
     **{name: f"np.{name}({{0}})" for name in ("exp", "log", "tanh", "cos", "sin", "sign", "sqrt", "abs", "floor")},
@@ -45,6 +48,9 @@ _FORMS = {
     "detach": "{0}",
     "where": "({1} if {0} else {2})",
 }
+
+
+_COSTLY = ("sum", "exp", "log", "tanh", "cos", "sin", "sqrt", "div")
 
 
 class EquationTrainer:
@@ -89,6 +95,8 @@ class EquationTrainer:
     def advance(self, step: int, x: Tensor, t: Tensor, validation: Floats) -> None:
         """Run one iteration, and give its weights to the networks."""
         own, loss = self.own, self.loss(step)
+        if step > own.lbfgs:
+            return
         for flat, squares in zip(self.parameters, self.squares, strict=True):
             if step < own.lbfgs:
                 gradient = loss(flat)[1]
@@ -97,7 +105,7 @@ class EquationTrainer:
                 flat -= own.lr * gradient / (np.sqrt(squares) + own.eps)
             elif np.isfinite(flat).all():
                 flat[:] = minimum(loss, flat)
-        self.finished = step >= own.lbfgs
+        self.finished = step == own.lbfgs
         self._show()
 
     @torch.no_grad()
@@ -125,13 +133,27 @@ class EquationTrainer:
 
 
 def minimum(loss: Loss, start: Doubles) -> Doubles:
-    """Return what L-BFGS finds from a start; where a line search fails, it ends with the best it has."""
+    """Return the best point that L-BFGS meets from a start.
+
+    A trajectory that leaves the floats has no error; the line search is told a large one, and turns back.
+    """
     from scipy.optimize import minimize
 
+    best, found = loss(start)[0], start
+    limit = TOO_MUCH * (1 + best)
+
+    def limited(flat: Doubles) -> tuple[float, Doubles]:
+        nonlocal best, found
+        value, gradient = loss(flat)
+        if not (value < limit and np.isfinite(gradient).all()):
+            return limit, np.zeros_like(flat)
+        if value < best:
+            best, found = value, flat.copy()
+        return value, gradient
+
     options = {"maxiter": MOST_STEPS, "maxfun": 10 * MOST_STEPS, "maxcor": MEMORY, "gtol": FLAT, "ftol": 0.0}
-    with np.errstate(all="ignore"):
-        found: Doubles = minimize(loss, start.copy(), jac=True, method="L-BFGS-B", options=options).x
-    return found if loss(found)[0] <= loss(start)[0] else start
+    minimize(limited, start.copy(), jac=True, method="L-BFGS-B", options=options)
+    return found
 
 
 def error_of(spec: Spec) -> Loss:
@@ -198,8 +220,8 @@ def source(layers: Sequence[Layer]) -> str:
 class _LayerText:
     """Layer of a network as lines of the loop: from `x` of its number to the next, and from `d` of the next to its own.
 
-    Values of a single observation have the axes o and i alone. Those with one axis are kept in arrays, matrices are
-    computed where they are needed.
+    Values of a single observation have the axes o and i alone. Vectors that are costly or needed twice are kept in
+    arrays; others, and matrices, are computed where they are needed.
     """
 
     def __init__(self, number: int, layer: Layer) -> None:
@@ -237,9 +259,12 @@ class _LayerText:
 
     def _kept(self, roots: Iterable[Term]) -> Iterator[str]:
         """Yield the lines that compute the vectors below the roots, which are new."""
+        uses = Counter(arg for node in walk(roots) for arg in node.args)
         for node in walk(roots):
             axes = node.axes.replace("b", "")
             if node.op in LEAVES or node.boolean or len(axes) != 1 or node in self.done:
+                continue
+            if node.op not in _COSTLY and uses[node] < 2 and node is not self.output:
                 continue
             self.done.add(node)
             if node not in self.names:

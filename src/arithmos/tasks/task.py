@@ -103,8 +103,7 @@ class Task(Protocol):
     test_lengths: tuple[int, ...] = ()
     """Lengths of the sequences of each test; empty for single observations."""
     dt: float = 0.0
-    """Step with which a network is solved as a differential equation, for the states at `times`; 0 for no equation."""
-    times: tuple[float, ...] = ()
+    """Step of the solver, if a network is the right-hand side of a differential equation."""
 
     def __hash__(self) -> int:
         return hash(str(self.plain()))
@@ -116,6 +115,11 @@ class Task(Protocol):
     @property
     def output_size(self) -> int:
         """Width of the network's output."""
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """Times at which the states of such an equation are the network's output; empty for no equation."""
+        return ()
 
     @property
     def images_per_observation(self) -> int:

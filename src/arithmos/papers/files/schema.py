@@ -69,6 +69,7 @@ _TABLES: dict[str, tuple[Key, ...]] = {
         ("lr", NUMBER, "Learning rate."),
         ("alpha", NUMBER, "Decay rate of the mean square."),
         ("eps", NUMBER, "Term added to the denominator."),
+        ("lbfgs", WHOLE, "Iteration in which L-BFGS ends the training of a differential equation; 0 for never."),
         *_FIRST_ORDER,
     ),
     "lm": fields(

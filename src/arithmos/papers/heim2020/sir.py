@@ -3,6 +3,10 @@
 No table is published. The figure shows, for each network, its number of parameters above 0.001 and its error.
 """
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engines.weights import filled, layer_weights
 from ...spec import Layer, Model, Penalty, RMSprop, Spec
 from ...tasks import FractionalSIR
 from ..experiment import Experiment
@@ -14,6 +18,8 @@ PENALTIES = (0.0, 0.01, 0.1, 1.0)
 FIRST_ORDER = 3000
 """Iterations of RMSprop; L-BFGS is the next, and a record follows."""
 RECORDS = 500
+LARGE = 0.001
+"""Magnitude above which a parameter counts."""
 
 SUM = Layer("NAU", (("clip", False), ("init", "fifth"), ("project", False)))
 """Their NAU, a plain matrix."""
@@ -52,3 +58,20 @@ SIR = Experiment(
     axis="hidden_size",
     by_weights=True,
 )
+
+
+def large(weights: NDArray[np.floating]) -> int:
+    """Return the number of parameters of a network that count."""
+    return int((np.abs(weights) > LARGE).sum())
+
+
+def exponents(spec: Spec, weights: NDArray[np.floating]) -> tuple[float, float]:
+    """Return the exponents of I and S in a network with a RealNPU, γ and κ of the model.
+
+    They are those of the hidden unit that has both, and among several the largest weights behind it; NaN if none has.
+    """
+    layers = filled(spec.model.layers, spec.sizes, weights)
+    powers, sums = (layer_weights(layer)["weight"].detach().numpy() for layer in layers)
+    behind = np.abs(sums).sum(axis=0) * (powers[:, :2] > 0.1).all(axis=1)
+    place = int(behind.argmax())
+    return (float(powers[place, 1]), float(powers[place, 0])) if behind[place] else (np.nan, np.nan)
