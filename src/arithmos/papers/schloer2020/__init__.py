@@ -24,6 +24,6 @@ paper = Paper(
     "Experiment 4: two layers, on two sums over 100 inputs. Published counts are those of the authors' files, one line "
     "per run. Our runs differ in four ways from theirs: weights and gates are trained together, and not in turn; the "
     "regularizer is part of the loss, and not a step of its own; stagnating runs do not start again; batches are drawn "
-    "with replacement. Experiments 2 and 3 are not built, because the programs behind them were not released: the plan "
+    "with replacement. Experiments 2 and 3 are not run, because the programs behind them were not released: the plan "
     "of experiment 3, on initial weights, has options and a test range that the released program does not know.",
 )
