@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..engines import Engine, Engines, Job, Refused
-from ..engines.cost import TIMES, Clock
-from ..listed import Listed, missing, rows
+from ..engines.cost import TIMES, Clock, Work
+from ..listed import Listed, missing, rows, shipped
 from ..papers import EXPERIMENTS, FIGURES, PAPERS, SUFFIX, Experiment, Paper, Surface, load
+from ..papers.catalogue import OWN
 from ..spec import Model, Spec, model
 from ..store import Snapshot, Store
 
@@ -158,7 +159,9 @@ def _specs(experiments: Sequence[Experiment]) -> list[tuple[Spec, int]]:
 
 def clock(store: Store | Snapshot, experiments: Sequence[Experiment] = (), *, threads: int | None = None) -> Clock:
     """Return a clock for this machine, calibrated by the stored runs."""
-    specs = [spec for experiment in (*EXPERIMENTS.values(), *experiments) for spec in experiment.specs]
+    others = [one for paper in PAPERS.values() if not any(paper is own for own in OWN) for one in paper.experiments]
+    specs: list[Spec | Work] = [spec for one in shipped() for spec in one.specs]  # whose ids are known without a digest
+    specs += [spec for one in (*others, *experiments) for spec in one.specs]
     return Clock(store.snapshot(TIMES).table(TIMES), specs, threads, gpu=torch.cuda.is_available())
 
 

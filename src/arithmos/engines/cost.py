@@ -50,7 +50,7 @@ PACES = {
 
 @dataclass(frozen=True)
 class Work:
-    """What the time of a spec's runs depends on, in plain values.
+    """Workload of a spec's runs, in plain values: all that their time depends on.
 
     Args:
         id: id of the spec.
@@ -72,7 +72,7 @@ class Work:
 
 
 def work(spec: "Spec") -> Work:
-    """Return what the time of a spec's runs depends on."""
+    """Return the workload of a spec's runs."""
     from .probe import unsuited
 
     task, fused = spec.task, not unsuited(spec)

@@ -88,7 +88,8 @@ def ordered(axes: Iterable[str]) -> str:
     return "".join(axis for axis in AXES if axis in found)
 
 
-def _node(op: str, args: tuple[Term, ...], data: Any, axes: str) -> Term:
+def make_term(op: str, args: tuple[Term, ...], data: Any, axes: str) -> Term:
+    """Return an operation; equal ones are the same object."""
     key = (op, *map(id, args), repr(data), axes)
     found = _nodes.get(key)
     if found is None:
@@ -98,7 +99,7 @@ def _node(op: str, args: tuple[Term, ...], data: Any, axes: str) -> Term:
 
 def leaf(op: str, data: Any = None, axes: str = "") -> Term:
     """Return a leaf."""
-    return _node(op, (), data, axes)
+    return make_term(op, (), data, axes)
 
 
 def const(value: float) -> Term:
@@ -136,7 +137,7 @@ def apply(op: str, *args: Term) -> Term:
         return args[0].args[0]
     if all(arg.op == "const" for arg in args) and op in _FOLDED:
         return const(_FOLDED[op](*(arg.data for arg in args)))
-    return _node(op, args, None, ordered("".join(arg.axes for arg in args)))
+    return make_term(op, args, None, ordered("".join(arg.axes for arg in args)))
 
 
 _FOLDED: dict[str, Any] = {
@@ -156,12 +157,12 @@ def reduced(op: str, arg: Term, axes: str) -> Term:
             elif op == "prod":
                 arg = apply("pow", arg, size(axis))
     own = ordered(axis for axis in axes if axis in arg.axes)
-    return _node(op, (arg,), own, ordered(axis for axis in arg.axes if axis not in own)) if own else arg
+    return make_term(op, (arg,), own, ordered(axis for axis in arg.axes if axis not in own)) if own else arg
 
 
 def others(factor: Term, adjoint: Term) -> Term:
     """Return the adjoint times the product of all other factors along i, for each factor."""
-    return _node("others", (factor, adjoint), None, ordered(factor.axes + adjoint.axes))
+    return make_term("others", (factor, adjoint), None, ordered(factor.axes + adjoint.axes))
 
 
 def where(condition: Term, yes: Term, no: Term) -> Term:

@@ -1,10 +1,13 @@
 """Programs of the layers of specs, each traced once per process."""
 
+from functools import partial
+
 import torch
 
 from ...spec import GENERATOR, Layer
 from ..contract import explained
 from .forward import UnitProgram, trace
+from .kept import kept
 from .program import walk
 from .values import INPUTS, OUTPUTS, Untraceable
 
@@ -25,7 +28,7 @@ def unit_program(layer: Layer) -> UnitProgram:
     key = identity(layer)
     if key not in _found:
         try:
-            _found[key] = _traced(layer)
+            _found[key] = _traced(layer) if layer.own else kept(key, partial(_traced, layer))
         except Untraceable as error:
             _found[key] = error
     found = _found[key]
