@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .digits.records import StackRecords
     from .judge import Judge
 
-Runs = Sequence[tuple[Spec, int]]
+SeededSpecs = Sequence[tuple[Spec, int]]
 """Spec and seed of each run."""
 
 
@@ -37,7 +37,7 @@ class TrainingStack(ABC):
 
     records: "Judge | StackRecords"
 
-    def __init__(self, runs: Runs, device: torch.device, control: Control) -> None:
+    def __init__(self, runs: SeededSpecs, device: torch.device, control: Control) -> None:
         self.runs, self.device, self.control = runs, device, control
         self.spec = runs[0][0]
         self.step, self.elapsed_s = 0, 0.0
@@ -104,7 +104,7 @@ class TrainingStack(ABC):
 
 
 def in_stacks(
-    jobs: Sequence[Job], control: Control, most: int, train: Callable[[Runs, Sequence[State]], list[Run]]
+    jobs: Sequence[Job], control: Control, most: int, train: Callable[[SeededSpecs, Sequence[State]], list[Run]]
 ) -> Generator[Run, None, bool]:
     """Yield finished runs; those that differ only in their model, and were suspended at the same step, train together.
 

@@ -24,7 +24,7 @@ from .judge import Judge
 from .networks import Networks
 from .probe import finding
 from .resume import guarded
-from .stacks import Runs, TrainingStack, in_stacks
+from .stacks import SeededSpecs, TrainingStack, in_stacks
 from .states import ARRAYS, TRAINER, part
 from .trainers import make_trainer, stack_size
 from .updates import FirstOrderTrainer
@@ -70,7 +70,7 @@ class TorchEngine:
                 if not (yield from in_stacks([job], control, most, partial(self._train, control))):
                     return
 
-    def _train(self, control: Control, runs: Runs, states: Sequence[State]) -> list[Run]:
+    def _train(self, control: Control, runs: SeededSpecs, states: Sequence[State]) -> list[Run]:
         spec, seeds = runs[0][0], tuple(seed for _, seed in runs)
         stack = _Stack(spec, seeds, self.device, control, stacked=not finding(spec, self.device).alone)
         if states:

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from .._typing import Device, Dtype, Float
 from ._unit import Unit
-from .recurrent import Cell
+from .recurrent import RecurrentCell
 
 
-class LSTM(Cell):
+class LSTM(RecurrentCell):
     """LSTM with the interface of `Recurrent`; its state is h and c, its output h.
 
     Args:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from .._typing import Float
 
 
-class Cell(nn.Module):
+class RecurrentCell(nn.Module):
     """Cell that is applied along a sequence: `forward` feeds each state to the next `step`.
 
     Args:
@@ -49,7 +49,7 @@ class Cell(nn.Module):
         return torch.stack(outputs, dim=-2) if outputs else x.new_empty(*x.shape[:-1], self.output_size)
 
 
-class Recurrent(Cell):
+class Recurrent(RecurrentCell):
     r"""Apply a unit along a sequence, feeding its output back.
 
     .. math:: h_t = \mathrm{unit}([x_t, h_{t-1}])

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from ..contract import Control, Job, Run, State
-from ..stacks import Runs, in_stacks
+from ..stacks import SeededSpecs, in_stacks
 from .reader import Convolution, grouped, unfolded
 from .stack import Stack
 
@@ -23,7 +23,7 @@ def run(jobs: Sequence[Job], control: Control, device: torch.device, *, stack: i
         stack: number of runs side by side; by default as many as suit the device.
     """
 
-    def train(runs: Runs, states: Sequence[State]) -> list[Run]:
+    def train(runs: SeededSpecs, states: Sequence[State]) -> list[Run]:
         made = Stack(runs, device, control, convolve=fastest(device), graph=device.type == "cuda")
         if states:
             made.resume(states)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ...nn._aggregate import EPSILON
-from ...nn.recurrent import Cell
+from ...nn.recurrent import RecurrentCell
 from ...optim import SparsitySchedule, input_regularizer_add, input_regularizer_mul, sparsity_error, sparsity_loss
 from ...spec import Spec
 from ..networks import Modules
@@ -20,7 +20,7 @@ class _Cell(nn.Module):
 
     def __init__(self, cell: Any, spec: Spec) -> None:
         super().__init__()
-        self.cell: Cell = cell
+        self.cell: RecurrentCell = cell
         self.regularizer = spec.model.inputs
         self.logs = bool(self.regularizer.strength) and self.regularizer.logs and logarithmic(spec.model.layers[0])
 

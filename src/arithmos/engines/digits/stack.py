@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ...optim import SparsitySchedule
 from ..contract import Control, Floats, Run, State, unit_code
-from ..stacks import Runs, TrainingStack
+from ..stacks import SeededSpecs, TrainingStack
 from ..states import ARRAYS
 from .cells import CellStack, ModelGroup
 from .evaluator import Evaluator, warm
@@ -40,7 +40,7 @@ class Stack(TrainingStack):
 
     def __init__(
         self,
-        runs: Runs,
+        runs: SeededSpecs,
         device: torch.device,
         control: Control,
         *,
