@@ -1,9 +1,12 @@
-"""Time the cuda engine for all models and sizes, compare it with the torch engine, and estimate the whole campaign.
+"""Time the cuda engine and the compiled torch engine on what has a target, then on all models and sizes, run the tests
+that need a GPU, and estimate the whole campaign.
 
-    python benchmarks/cuda_engine.py [--out FOLDER] [--quick]
+    python benchmarks/cuda_engine.py [--out FOLDER] [--minutes 9.5] [--host]
 
 One process on one GPU. A rate is iterations per second, summed over all runs in flight, with evaluation every 1000
-iterations, for as many runs as the GPU holds. Compilation and warm-up are not timed.
+iterations, for as many runs as the GPU holds. Compilation and warm-up are not timed. Sections come in the order of
+their weight; what has not begun when the time is over is left out, and the tests are given what is left. The files are
+written after every section. `--host` only plans and compiles what would be timed, on a machine without a GPU.
 """
 
 import argparse
@@ -12,6 +15,7 @@ import datetime
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,13 +23,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from units import UNITS, spec_of
 
 from arithmos.engines import Control, Job
 from arithmos.engines.cuda import CudaEngine
+from arithmos.engines.cuda.compile import cubin
 from arithmos.engines.cuda.device import Gpu
 from arithmos.engines.cuda.group import RunGroup
-from arithmos.engines.cuda.plan import make_plan
-from arithmos.engines.torch import TorchEngine
+from arithmos.engines.cuda.plan import H200, make_plan
+from arithmos.engines.torch import TorchEngine, _Stack
 from arithmos.papers import EXPERIMENTS
 from arithmos.spec import MODELS, Spec
 from arithmos.tasks import Arithmetic, Rows
@@ -35,10 +41,62 @@ for task in (Arithmetic, Rows):
 
 DEFAULT = Spec(task=Arithmetic(operation="mul"), model=MODELS["NMU"])
 SECONDS = 0.6
+FIRST = EXPERIMENTS["table-1"].paper
 
 
 def with_inputs(spec, size):
-    return dataclasses.replace(spec, task=dataclasses.replace(spec.task, input_size=size))
+    fixed = ((0, 1), (1, 2)) if size == 2 else None
+    return dataclasses.replace(spec, task=dataclasses.replace(spec.task, input_size=size, fixed=fixed))
+
+
+def targets():
+    """Return the specs that have a target, with it, in M it/s."""
+    model = {name: dataclasses.replace(DEFAULT, model=MODELS[name]) for name in ("NALU", "GatedNAUNMU")}
+    specs = {
+        "default, with evaluation": (DEFAULT, 100),
+        "NALU": (model["NALU"], 60),
+        "gated": (model["GatedNAUNMU"], 60),
+    }
+    specs["300 inputs"] = with_inputs(DEFAULT, 300), 40
+    for hidden, target in ((32, 10), (64, 6)):
+        specs[f"{hidden} hidden units"] = dataclasses.replace(DEFAULT, hidden_size=hidden), target
+    for size in (2, 4, 10):
+        specs[f"{size} inputs"] = with_inputs(DEFAULT, size), 1000
+    strangers = {name: spec_of(unit) for name, unit in UNITS.items() if not unit.endswith(":MLP")}
+    return specs | {name: (spec, 40) for name, spec in strangers.items()}
+
+
+def compiled(seeds=1024, steps=4000):
+    """The compiled torch engine on the same GPU, without evaluation."""
+    rows = []
+    for name, spec, target in (
+        ("NMU", DEFAULT, 4),
+        ("MLP behind a NAU", spec_of(UNITS["MLP with one hidden layer"]), 2),
+    ):
+        stack = _Stack(spec, tuple(range(seeds)), torch.device("cuda"), Control(say=print))
+        begun = time.perf_counter()
+        for count in (200, steps):
+            torch.cuda.synchronize()
+            warm, begun = time.perf_counter() - begun, time.perf_counter()
+            for _ in range(count):
+                stack._iterate()
+        torch.cuda.synchronize()
+        rate = seeds * steps / (time.perf_counter() - begun)
+        kind = "compiled" if stack._compiled is not None else "eager"
+        rows.append({"network": name, "how": kind, "M it/s": rate / 1e6, "target": target, "warm-up s": warm})
+    return rows
+
+
+def tests(seconds):
+    """Run the tests that need a GPU, and return their last line."""
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu and not slow", "tests"]
+    root = Path(__file__).parents[1]
+    try:
+        done = subprocess.run(command, cwd=root, timeout=seconds, capture_output=True, text=True)
+        lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        return [{"pytest -m gpu": line} for line in [*lines, done.stdout.strip().splitlines()[-1]]]
+    except subprocess.TimeoutExpired as error:
+        return [{"pytest -m gpu": f"not finished after {seconds:.0f} s", "so far": str(error.stdout)[-200:]}]
 
 
 class Bench:
@@ -154,9 +212,11 @@ def campaign(bench):
     """Seconds of every experiment at the measured rates of its specs, if the GPU stays full."""
     rows, total, runs, iterations = [], 0.0, 0, 0
     seen = set()
-    for experiment in EXPERIMENTS.values():
-        if experiment.name == "table-2":
-            continue  # part of all-models
+    # Without the sequences of digits, and without table-2, which is part of all-models.
+    own = (e for e in EXPERIMENTS.values() if e.paper == FIRST and e.name != "table-2")
+    experiments = [e for e in own if all(isinstance(spec.task, Arithmetic) for spec in e.specs)]
+    bench.compile([spec for experiment in experiments for spec in experiment.specs])
+    for experiment in experiments:
         seconds = 0.0
         for spec in experiment.specs:
             measured = bench.rate(spec, seconds=0.15)
@@ -178,8 +238,16 @@ def campaign(bench):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
-    parser.add_argument("--quick", action="store_true", help="models and sizes only")
+    parser.add_argument("--minutes", type=float, default=9.5, help="Time after which no section begins.")
+    parser.add_argument("--host", action="store_true", help="Plan and compile what has a target, without a GPU.")
     arguments = parser.parse_args()
+    end = time.monotonic() + 60 * arguments.minutes
+    if arguments.host:
+        for name, (spec, target) in targets().items():
+            plan = make_plan(spec, H200)
+            size = len(cubin(plan.source, "sm_90"))
+            print(f"{name}: target {target}, {plan.threads} threads, {plan.shared_bytes} bytes, {size} of machine code")
+        return
     device = Gpu()
     bench = Bench(device)
     import cuda.bindings
@@ -196,6 +264,9 @@ def main():
     parts, data = [f"# The cuda engine\n\n{machine}\n"], {"machine": machine}
 
     def section(title, make):
+        if time.monotonic() > end:
+            print(f"{title}: left out, the time is over", flush=True)
+            return
         begun = time.perf_counter()
         try:
             rows = make()
@@ -211,6 +282,10 @@ def main():
         (arguments.out / "cuda.md").write_text("\n".join(parts) + "\n", encoding="utf-8")
         (arguments.out / "cuda.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
+    def first():
+        bench.compile([spec for spec, _ in targets().values()])
+        return [shown({"spec": name, "target": target}, bench.rate(spec)) for name, (spec, target) in targets().items()]
+
     def models():
         specs = [dataclasses.replace(DEFAULT, model=model) for model in MODELS.values()]
         bench.compile(specs)
@@ -225,15 +300,15 @@ def main():
         return rows
 
     def sizes():
-        specs = [with_inputs(DEFAULT, n) for n in (4, 10, 25, 50, 100, 125, 150, 200, 250, 300)]
+        specs = [with_inputs(DEFAULT, n) for n in (2, 4, 10, 25, 50, 100, 125, 150, 200, 250, 300)]
         bench.compile(specs)
         return [shown({"inputs": spec.task.input_size}, bench.rate(spec)) for spec in specs]
 
     def layouts():
         rows = []
-        for n in (100, 150, 200, 300):
+        for n in (4, 10, 100, 150, 200, 300):
             spec = with_inputs(DEFAULT, n)
-            for tile, split in ((128, 1), (128, 2), (128, 4), (64, 1), (64, 2), (64, 4)):
+            for tile, split in ((128, 1), (128, 2), (128, 4), (64, 1), (64, 2), (64, 4), (32, 4)):
                 try:
                     r = bench.rate(spec, seconds=0.3, tile=tile, split=split)
                 except ValueError:
@@ -256,19 +331,18 @@ def main():
         spec = Spec(task=Rows(x, x[:, 0] * x[:, 1]), model=MODELS["NMU"])
         return [shown({"task": "5000 rows of 10"}, bench.rate(spec))]
 
+    section("What has a target", first)
+    section("The compiled torch engine, 1,024 seeds, without evaluation", compiled)
+    section("Same bits for different chunks and runs in flight", lambda: same_bits(device))
+    section("Tests", lambda: tests(max(30.0, end - time.monotonic())))
+    section("Layouts of a block", layouts)
     section("Default problem", default)
     section("Models", models)
     section("Inputs", sizes)
     section("Hidden units", hidden)
-    section("Same bits for different chunks and runs in flight", lambda: same_bits(device))
-    if not arguments.quick:
-        section("Layouts of a block", layouts)
-        section("A user's rows", rows_task)
-        section("Against the torch engine", lambda: against_torch(bench))
-        section(
-            "The campaign",
-            lambda: (bench.compile([s for e in EXPERIMENTS.values() for s in e.specs]), campaign(bench))[1],
-        )
+    section("A user's rows", rows_task)
+    section("Against the torch engine", lambda: against_torch(bench))
+    section("The campaign", lambda: campaign(bench))
 
 
 if __name__ == "__main__":

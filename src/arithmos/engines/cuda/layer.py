@@ -36,8 +36,8 @@ class LayerProgram:
         calls: calls of `arithmos.nn.noise` in the layers before it.
         stored: positions in shared memory of values that depend on parameters alone.
         sums: sums over the batch, with their positions among the gradients.
-        wide: whether its inputs are in shared memory, and their weights belong to the threads of the second half; True for
-            the first layer, unless a thread has all of the network in registers.
+        wide: whether its inputs are in shared memory, and their weights belong to the threads of the second half; so
+            it is in the first layer, unless a thread has all of the network in registers.
     """
 
     number: int

@@ -8,7 +8,6 @@ from .first import product_of
 from .layer import LayerProgram
 from .program import NetworkProgram, over_inputs
 
-
 _INPUTS = "sums.x"
 """Inputs of a network that is in registers."""
 
@@ -86,7 +85,7 @@ class _Registers:
         ]
 
     def set(self, target: str, node: Term, axes: str, *, add: bool = False) -> list[str]:
-        """Return loops over axes that set elements to a node, which may be one that is computed on the way, or add it."""
+        """Return loops over axes that set elements to a node, or add it; it may be one computed on the way."""
         own = Statements(self.given, self.layer.sizes, uses([node]))
         if add:
             own.reduce("sum", target, node)

@@ -113,7 +113,11 @@ def write(
     layers, calls = [], 0
     for number, (unit, own) in enumerate(zip(units, offsets, strict=True)):
         widths = {"b": batch, "o": sizes[number + 1], "i": sizes[number]}
-        layers.append(_layer(number, network[number], widths, unit, own, calls, wide=not (number or small), regularized=regularized))
+        layers.append(
+            _layer(
+                number, network[number], widths, unit, own, calls, wide=not (number or small), regularized=regularized
+            )
+        )
         calls += len(unit.draws)
     program = NetworkProgram(layers, sizes, trained.used, buffers.used)
     stored, sums = Allocator(), Allocator()
