@@ -40,7 +40,7 @@ def draw(spec, seed, step):
         if mode == batch.ROWS:
             batch.pick_rows(arrays["half_words"], arrays["row_inputs"], arrays["row_targets"], x, t)
         else:
-            scratch = (arrays[name] for name in ("x_bits", "bits", "sums"))
+            scratch = (arrays[name] for name in ("x_bits", "sums"))
             batch.target(arrays["subsets"], setting.operation, mode, x, *scratch, t)
         inputs.append(x[: spec.task.input_size].T.copy())
         targets.append(t.T.copy())

@@ -1,10 +1,16 @@
 """Blocks of observations: random inputs with their targets, or rows of data."""
 
+from typing import Any
+
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
 
 from ...tasks import OPERATIONS
 from . import philox
-from ._compile import LANES, apart, compiled
+from ._compile import LANES, WIDTH, always_inlined, apart, compiled
+from ._vectors import DOUBLES, WORD, WORDS, Code, writing
 
 MUL, DIV, ADD, SUB, ROOT, SQUARED, RECIPROCAL = (
     list(OPERATIONS).index(o) for o in ("mul", "div", "add", "sub", "root", "squared", "reciprocal")
@@ -13,56 +19,54 @@ UNIT, INTERVAL, TWO_PARTS, ROWS = range(4)
 """Sources of inputs: U[1, 2), another interval, a range of two parts, or rows of data."""
 
 S32 = np.uint64(32)
-ONE_BITS, NONE = np.uint32(0x3F800000), np.uint32(0)
+ONE_BITS = 0x3F800000
+HALF = WIDTH // 2
+HALF_FLOATS = ir.VectorType(ir.FloatType(), HALF)
 
 
-@compiled
-def _add_rows(x, sums):
-    """Sums of all rows of x in float64, which are exact for inputs of any range of the paper."""
-    apart()
-    n = x.shape[0]
-    rest = n % 4
-    for b in range(LANES):
-        sums[b] = 0.0
-    for i in range(rest):
-        for b in range(LANES):
-            sums[b] += np.float64(x[i, b])
-    for i in range(rest, n, 4):
-        for b in range(LANES):
-            pair = np.float64(x[i, b]) + np.float64(x[i + 1, b])
-            sums[b] += pair + (np.float64(x[i + 2, b]) + np.float64(x[i + 3, b]))
-
-
-@compiled
-def _add_bits(x_bits, bits, sums):
-    """Return the same sums for numbers of U[1, 2), from their bits: half the work."""
-    apart()
-    n = x_bits.shape[0]
-    rest = n % 4
-    for b in range(LANES):
-        bits[b] = NONE
-    for i in range(rest):
-        for b in range(LANES):
-            bits[b] += x_bits[i, b] - ONE_BITS
-    for i in range(rest, n, 4):
-        for b in range(LANES):
-            bits[b] += (x_bits[i, b] + x_bits[i + 1, b]) + (x_bits[i + 2, b] + x_bits[i + 3, b])
-    ones = np.uint32(n - rest) * ONE_BITS
-    for b in range(LANES):
-        sums[b] = n + np.float64(np.uint32(bits[b] - ones)) * 2.0**-23
-
-
-@compiled
-def _add_subset(subset, mode, x, x_bits, bits, sums):
-    if mode == UNIT:
-        _add_bits(x_bits[subset[0] : subset[1]], bits, sums)
+def _write_sum(code: Code, unit: bool) -> None:
+    x, sums = range(2)
+    _, _, row, start, stop, _ = code.arguments
+    if unit:  # from their bits, which is half the work
+        bits = [code.register(code.constant(0, WORDS)) for _ in range(0, LANES, WIDTH)]
+        with code.loop(start, stop) as i:
+            for k, total in enumerate(bits):
+                total.value = total.value + code.load(x, code.at((i, LANES), k * WIDTH), WORDS)
+        count = code.builder.sub(stop, start)
+        ones = code.splat(code.builder.trunc(code.at((count, ONE_BITS)), WORD), WORDS)
+        whole = code.splat(code.builder.sitofp(count, DOUBLES.element), DOUBLES)
+        halves = [(total.value - ones).shuffled(range(k, k + HALF)) for total in bits for k in (0, HALF)]
+        totals = [half.real(DOUBLES) * 2.0**-23 + whole for half in halves]
     else:
-        _add_rows(x[subset[0] : subset[1]], sums)
+        wide = [code.register(code.constant(0.0, DOUBLES)) for _ in range(0, LANES, HALF)]
+        with code.loop(start, stop) as i:
+            for k, total in enumerate(wide):
+                total.value = total.value + code.load(x, code.at((i, LANES), k * HALF), HALF_FLOATS).real(DOUBLES)
+        totals = [total.value for total in wide]
+    for k, found in enumerate(totals):
+        code.store(found, sums, code.at((row, LANES), k * HALF))
 
 
-@compiled
+@intrinsic(prefer_literal=True)
+def _sum(typing: Any, x: Any, sums: Any, row: Any, start: Any, stop: Any, unit: Any) -> Any:
+    """Set a row of sums to those of rows of x, in float64: exact for inputs of any range of the paper.
+
+    With `unit` x are the bits of numbers of U[1, 2).
+    """
+    signature = types.void(x, sums, types.intp, types.intp, types.intp, unit)
+    return signature, writing(_write_sum, bool(unit.literal_value))
+
+
+@always_inlined
+def _add_subset(subset, mode, x, x_bits, row, sums):
+    if mode == UNIT:
+        _sum(x_bits, sums, row, subset[0], subset[1], 1)
+    else:
+        _sum(x, sums, row, subset[0], subset[1], 0)
+
+
+@always_inlined
 def _combine(operation, total, sums):
-    apart()
     if operation == MUL:
         for b in range(LANES):
             total[b] *= sums[b]
@@ -77,9 +81,8 @@ def _combine(operation, total, sums):
             total[b] -= sums[b]
 
 
-@compiled
+@always_inlined
 def _finish(operation, total, t):
-    apart()
     if operation == SQUARED:
         for b in range(LANES):
             t[0, b] = np.float32(total[b] * total[b])
@@ -95,12 +98,13 @@ def _finish(operation, total, t):
 
 
 @compiled
-def target(subsets, operation, mode, x, x_bits, bits, sums, t):
-    """Compute the targets t `[1, lanes]` of inputs x of the arithmetic task; bits and sums are scratch."""
-    _add_subset(subsets[0], mode, x, x_bits, bits, sums[0])
+def target(subsets, operation, mode, x, x_bits, sums, t):
+    """Compute the targets t `[1, lanes]` of inputs x of the arithmetic task; sums is scratch."""
+    apart()
+    _add_subset(subsets[0], mode, x, x_bits, 0, sums)
     if operation not in (ROOT, SQUARED, RECIPROCAL):
         for k in range(1, subsets.shape[0]):
-            _add_subset(subsets[k], mode, x, x_bits, bits, sums[1])
+            _add_subset(subsets[k], mode, x, x_bits, 1, sums)
             _combine(operation, sums[0], sums[1])
     _finish(operation, sums[0], t)
 

@@ -130,7 +130,7 @@ ARRAYS: dict[str, tuple[str, int]] = {
     "input_scale": ("float32", 1), "input_direction": ("float32", 1),
     # scratch
     "x": ("float32", 2), "x_words": ("uint64", 2), "x_bits": ("uint32", 2), "words": ("uint64", 2),
-    "half_words": ("uint32", 2), "third": ("uint64", 2), "bits": ("uint32", 1), "sums": ("float64", 2),
+    "half_words": ("uint32", 2), "third": ("uint64", 2), "sums": ("float64", 2),
     "t": ("float32", 2),
 }  # fmt: skip
 """Types and dimensions of the arrays that every kernel has, beside those of its program."""
@@ -177,7 +177,7 @@ def kernel(table, setting, begin, end):
             if modes[0] == ROWS:
                 pick_rows(half_words, row_inputs, row_targets, x, t)
             else:
-                target(subsets, setting.operation, modes[0], x, x_bits, bits, sums, t)
+                target(subsets, setting.operation, modes[0], x, x_bits, sums, t)
             {judged_gate}
             {noise}
             {forward}

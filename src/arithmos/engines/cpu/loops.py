@@ -268,7 +268,6 @@ class _Writer:
         rest = self.use(f"{self.nest.name}_after{number}")
         self.scratch |= {before: lanes + "i", rest: lanes}
         here, after = place(before, lanes + "i"), place(rest, lanes)
-        following, first = here.replace("[i", "[i + 1"), here.replace("[i", "[0")
 
         def over_lanes(lines: list[str]) -> list[str]:
             return ["for b in range(LANES):", *indented(lines)] if lanes else lines
@@ -279,8 +278,10 @@ class _Writer:
                 read = [self.loaded(adjoint)]
             else:
                 self.header[adjoint.axes][self.loaded(adjoint)] = None
-        lines = over_lanes([f"{first} = float32(1.0)", *read, f"{after} = {self.of(adjoint)}"])
-        lines += self.passed([factor], lambda: [f"{following} = {here} * {self.of(factor)}"], range_="range(n_i - 1)")
+        # The product so far has a place of its own, which LLVM keeps in registers.
+        lines = over_lanes([f"{after} = float32(1.0)"])
+        lines += self.passed([factor], lambda: [f"{here} = {after}", f"{after} *= {self.of(factor)}"])
+        lines += over_lanes([*read, f"{after} = {self.of(adjoint)}"])
         return lines, [f"{self.of(node)} = {here} * {after}", f"{after} *= {self.of(factor)}"]
 
 

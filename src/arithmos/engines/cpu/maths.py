@@ -45,7 +45,6 @@ TANH_0, TANH_1, TANH_2, TANH_3, TANH_4, TANH_5 = TANH
 
 EXP_LOWEST, EXP_HIGHEST = np.float32(-104), np.float32(89)  # 0 and inf beyond
 ROOT_HALF_BITS = np.int32(0x3F3504F3)
-ROOT_HALF_TO_ONE = np.int32(0x3F800000 - 0x3F3504F3)
 MANTISSA_BITS = np.int32(0x007FFFFF)
 BIAS, MANTISSA = np.int32(127), np.int32(23)
 SMALLEST, SCALE, SCALED_BITS = np.float32(2.0**-126), np.float32(2.0**23), np.float32(23)
@@ -90,9 +89,9 @@ def exp(x):
 @always_inlined
 def log(x):
     """Ln x for x at least 2^-126, inf and NaN, all that |x| + epsilon can be: x = 2^n (1 + f), 1 + f from √½ to √2."""
-    bits = np.int32(np.float32(x).view(np.int32) + ROOT_HALF_TO_ONE)
-    n = np.float32(np.int32(np.int32(bits >> MANTISSA) - BIAS))
-    f = np.int32(np.int32(bits & MANTISSA_BITS) + ROOT_HALF_BITS).view(np.float32) - ONE
+    above = np.int32(np.float32(x).view(np.int32) - ROOT_HALF_BITS)
+    n = np.float32(np.int32(above >> MANTISSA))
+    f = np.int32(np.int32(above & MANTISSA_BITS) + ROOT_HALF_BITS).view(np.float32) - ONE
     p = LOG_7
     p = p * f + LOG_6
     p = p * f + LOG_5
@@ -101,10 +100,8 @@ def log(x):
     p = p * f + LOG_2
     p = p * f + LOG_1
     p = p * f + LOG_0
-    square = f * f
-    tail = p * (f * square) + n * LN2_LOW
-    tail = tail - HALF * square
-    value = n * LN2_HIGH + (f + tail)
+    p = p * f - HALF
+    value = n * LN2 + (p * (f * f) + f)  # beside any n but 0 the last bit of ln 2 is too little to count
     return value if x < INFINITY else x
 
 

@@ -55,7 +55,6 @@ def make_scratch(program: LoopProgram, task: Observations, p: Floats) -> Arrays:
         "words": words,
         "half_words": words.view(np.uint32),
         "third": aligned((2, LANES), np.uint64, 0),
-        "bits": aligned((LANES,), np.uint32, 0),
         "sums": aligned((2, LANES), np.float64, np.nan),
         "t": aligned((task.output_size, LANES), np.float32, np.nan),
         "g": g,

@@ -6,22 +6,29 @@ iteration (`begin_step`), the column's once per four columns. Two calls, for row
 words into the two halves of a 64-bit lane: so lane 2i of a block is its row i, and lane 2i + 1 its row i + 32.
 """
 
+from typing import Any
+
 import numpy as np
+from numba.core import types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from ... import philox
 from ._cache import LoopCache
-from ._compile import LANES, apart, compiled, fma
+from ._compile import LANES, WIDTH, apart, compiled, fma
+from ._vectors import LONGS, WORD, WORDS, Code, Vector, writing
 
 HALF = LANES // 2
+CALLS = WIDTH // 2
+"""Calls in a register."""
 M0, M1 = (np.uint64(m) for m in philox.MULTIPLIERS)
 W0, W1 = (np.uint64(w) for w in philox.INCREMENTS)
 RUN = np.uint64(philox.RUN)
-LOW, HIGH = np.uint64(philox.LOW), np.uint64(philox.LOW << 32)
+LOW = np.uint64(philox.LOW)
 S32 = np.uint64(32)
-S9, UPPER, ONES = np.uint64(9), np.uint64(0x007FFFFF007FFFFF), np.uint64(0x3F8000003F800000)
 S9_32, ONE_BITS, LOWEST_BIT = np.uint32(9), np.uint32(0x3F800000), np.uint32(1)
 ONE = np.float32(1)
+ONE_HIGH = 0x3F800000 >> 23
 
 
 def round_keys(key: tuple[int, int]) -> NDArray[np.uint64]:
@@ -89,17 +96,66 @@ def begin_step(table, keys, step, third):
         third[1, i] = product >> S32
 
 
+def _write_group(code: Code, unit: bool) -> None:
+    """Write what makes the words of four columns: rounds three to seven, for two pairs of calls side by side."""
+    table, third, keys, _, _, half, out, g = range(8)
+    s2, s3 = (code.splat(code.arguments[k], LONGS) for k in (3, 4))
+    key = [[code.number(keys, code.index(h * philox.ROUNDS + r)) for r in range(philox.ROUNDS)] for h in (0, 1)]
+    k0, k1 = ([code.splat(one, LONGS) for one in half_keys] for half_keys in key)
+    last = [code.splat(code.builder.trunc(half_keys[-1], WORD), WORDS) for half_keys in key]
+    # Masks that LLVM does not know: known ones it would turn, with the shuffles that they select, into slower shuffles.
+    chosen = code.splat(code.builder.trunc(code.arguments[half], WORD), WORDS)
+    even, odd = (chosen.equal(code.constant([32 * (l % 2 == k) for l in range(WIDTH)], WORDS)) for k in (0, 1))
+
+    def halves(pair: list[Vector]) -> tuple[Vector, Vector]:
+        """Return the lower and the upper halves of the products of two calls, as words side by side."""
+        a, b = (one.viewed(WORDS) for one in pair)
+        low = b.shuffled([l // 2 * 2 for l in range(WIDTH)]).where(odd, a)
+        return low, a.shuffled([l // 2 * 2 + 1 for l in range(WIDTH)]).where(even, b)
+
+    def at(array: int, row: int, lanes: list[int]) -> list[Vector]:
+        return [code.load(array, code.index(row * LANES + lane), LONGS) for lane in lanes]
+
+    def product(vectors: list[Vector], factor: np.uint64) -> list[Vector]:
+        return [(one & philox.LOW) * int(factor) for one in vectors]
+
+    def mixed(products: list[Vector], words: list[Vector], key: Vector | None = None) -> list[Vector]:
+        found = [(one >> 32) ^ word for one, word in zip(products, words, strict=True)]
+        return found if key is None else [one ^ key for one in found]
+
+    for start in range(0, HALF, 2 * CALLS):
+        lanes = [lane for first in (start, start + CALLS) for lane in (first, first + HALF)]
+        p1 = product([row ^ s2 for row in at(table, 0, lanes)], M1)
+        c0, c1 = mixed(p1, at(table, 1, lanes)), p1
+        c2, c3 = [row ^ s3 for row in at(third, 1, lanes)], at(third, 0, lanes)
+        for r in range(3, 6):
+            p0, p1 = product(c0, M0), product(c2, M1)
+            c0, c1, c2, c3 = mixed(p1, c1, k0[r]), p1, mixed(p0, c3, k1[r]), p0
+        p0, p1 = product(c0, M0), product(c2, M1)
+        for k in (0, 2):
+            pair = slice(k, k + 2)
+            (low0, high0), (low1, high1) = halves(p0[pair]), halves(p1[pair])
+            words = high1 ^ halves(c1[pair])[0] ^ last[0], low1, high0 ^ halves(c3[pair])[0] ^ last[1], low0
+            for column, word in enumerate(words):
+                if unit:
+                    word = code.call("fshr", code.constant(ONE_HIGH, WORDS), word, code.constant(9, WORDS))
+                row = code.at((code.arguments[g], 4), column)
+                code.store(word, out, code.at((row, HALF), lanes[k]))
+
+
+@intrinsic(prefer_literal=True)
+def _group(
+    typing: Any, table: Any, third: Any, keys: Any, s2: Any, s3: Any, half: Any, out: Any, g: Any, unit: Any
+) -> Any:
+    signature = types.void(table, third, keys, types.uint64, types.uint64, types.uint64, out, types.intp, unit)
+    return signature, writing(_write_group, bool(unit.literal_value))
+
+
 @compiled
-def _rounds(row3, row1, third, third_high, s2, s3, keys):
-    """Rounds three to six, and the products of round seven."""
-    p1 = ((row3 ^ s2) & LOW) * M1
-    c0 = (p1 >> S32) ^ row1
-    c1 = p1
-    c2 = third_high ^ s3
-    c3 = third
-    for r in range(3, 6):
-        c0, c1, c2, c3 = _mixed(c0, c1, c2, c3, keys[0, r], keys[1, r])
-    return (c0 & LOW) * M0, (c2 & LOW) * M1, c1, c3
+def _scalars(step, g, keys):
+    """Return what the rounds of a column's words share: of round two."""
+    p0 = ((((np.uint64(step) * M1) >> S32) ^ np.uint64(g) ^ keys[0, 0]) & LOW) * M0
+    return (p0 >> S32) ^ keys[1, 1], (p0 & LOW) ^ keys[1, 2]
 
 
 @compiled
@@ -107,32 +163,17 @@ def words(table, keys, step, third, half, unit, out):
     """Words of all columns for every row of a block: out `[columns, lanes / 2]`, two words in each.
 
     With `unit` they come as the float32 of U[1, 2) that their upper 23 bits make. `half` is 32: were it a constant,
-    LLVM would turn a shift of a product into a slower product.
+    LLVM would know the masks that it makes.
     """
     apart()
-    k0 = keys[0, 6] | (keys[0, 6] << S32)
-    k1 = keys[1, 6] | (keys[1, 6] << S32)
-    for g in range(out.shape[0] // 4):
-        p0 = ((((np.uint64(step) * M1) >> S32) ^ np.uint64(g) ^ keys[0, 0]) & LOW) * M0
-        s2 = (p0 >> S32) ^ keys[1, 1]
-        s3 = (p0 & LOW) ^ keys[1, 2]
-        for i in range(HALF):
-            a0, a1, ac1, ac3 = _rounds(table[0, i], table[1, i], third[0, i], third[1, i], s2, s3, keys)
-            j = i + HALF
-            b0, b1, bc1, bc3 = _rounds(table[0, j], table[1, j], third[0, j], third[1, j], s2, s3, keys)
-            w0 = ((((a1 >> S32) ^ ac1) & LOW) | ((b1 ^ (bc1 << half)) & HIGH)) ^ k0
-            w1 = (a1 & LOW) | (b1 << half)
-            w2 = ((((a0 >> S32) ^ ac3) & LOW) | ((b0 ^ (bc3 << half)) & HIGH)) ^ k1
-            w3 = (a0 & LOW) | (b0 << half)
-            if unit:
-                w0 = (w0 >> S9) & UPPER | ONES
-                w1 = (w1 >> S9) & UPPER | ONES
-                w2 = (w2 >> S9) & UPPER | ONES
-                w3 = (w3 >> S9) & UPPER | ONES
-            out[4 * g, i] = w0
-            out[4 * g + 1, i] = w1
-            out[4 * g + 2, i] = w2
-            out[4 * g + 3, i] = w3
+    if unit:
+        for g in range(out.shape[0] // 4):
+            s2, s3 = _scalars(step, g, keys)
+            _group(table, third, keys, s2, s3, half, out, g, 1)
+    else:
+        for g in range(out.shape[0] // 4):
+            s2, s3 = _scalars(step, g, keys)
+            _group(table, third, keys, s2, s3, half, out, g, 0)
 
 
 @compiled

@@ -243,14 +243,13 @@ class _Layer:
         if step.node.data == "i":
             lines[phase].append(program.call(sums.weighted_sum, first, second, result))
         elif step.node.data == "o":
-            lines[phase].append(program.call(sums.clear, result))
-            lines[phase].append(program.call(sums.add_input_gradient, first, second, result))
+            lines[phase].append(program.call(sums.input_gradient, first, second, result))
         else:
             size = self.o * self.i
-            parts, halves = f"{result}_parts", f"{result}_halves"
-            program.shapes |= {parts: (size, WIDTH), halves: (size * WIDTH // 2,)}
+            parts = f"{result}_parts"
+            program.shapes[parts] = (size, WIDTH)
             lines[phase].append(program.call(sums.add_weight_gradient, first, second, "block == 0", parts))
-            lines[GRADIENT].insert(0, program.call(sums.fold, parts, halves, result))
+            lines[GRADIENT].insert(0, program.call(sums.fold, parts, result))
 
 
 def _results(step: Nest | MatrixProduct) -> list[Term]:
