@@ -96,7 +96,5 @@ NEWER = Catalogue(
 )
 """Units published since 2020."""
 
-CELLS = UNITS.add(
-    *NEWER.values(), linear.sigmoid_unit, linear.tanh_unit, lstm.unit, solved.add_unit, solved.mul_unit
-)
+CELLS = UNITS.add(*NEWER.values(), linear.sigmoid_unit, linear.tanh_unit, lstm.unit, solved.add_unit, solved.mul_unit)
 """Everything that a spec can name: the units, baselines of theirs, and cells that only sequential tasks have."""

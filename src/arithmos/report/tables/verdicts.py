@@ -83,9 +83,10 @@ def matrix_grid(frame: pd.DataFrame) -> Grid:
 def not_run(frame: pd.DataFrame) -> list[str]:
     """Return a line for each group of numbers that were not run for a known reason: their place, count and reason."""
     known = frame[(frame["verdict"] == "not run") & (frame["note"] != "")]
-    names = zip(known["paper"], known["experiment"], strict=True)
-    places = [place_of(paper, name)[0] or name for paper, name in names]
-    counts = known.assign(place=places).groupby(["place", "note"], sort=False).size()
+    counts: dict[tuple[str, str], int] = {}
+    for paper, name, reason in known[["paper", "experiment", "note"]].to_numpy(object):
+        group = place_of(paper, name)[0] or name, reason
+        counts[group] = counts.get(group, 0) + 1
     return [
         f"Not run: {place}, {count} number{'s' if count > 1 else ''}; {reason}."
         for (place, reason), count in counts.items()
