@@ -18,7 +18,7 @@ paper = Paper(
     not_run=read_not_run(Path(__file__).with_name("not_run.toml")),
     introduction="The simple task: two layers are to find a + b, a·b, a/b and √a at once. The published numbers are "
     "mean errors on a grid twice as wide as the training range, with negative inputs. The paper has no threshold; here "
-    "a run is solved by a test error below 10⁻⁵. The large task: an operation on two sums over 100 "
-    "inputs, by 100 hidden units. The published numbers are medians of the ten runs with the smallest test errors. The "
-    "NALU is not built there, nor is the fractional SIR model, a differential equation that needs a trainer of its own.",
+    "a run is solved by a test error below 10⁻⁵. The large task: an operation on two sums over 100 inputs, "
+    "by 100 hidden units. The published numbers are medians of the ten runs with the smallest test errors. The NALU "
+    "is not built there, nor is the fractional SIR model, a differential equation that needs a trainer of its own.",
 )
