@@ -187,8 +187,9 @@ def test_the_place_of_a_file_is_looked_at_before_the_work(
     for path, why in (("missing/a", errno.ENOENT), ("file/a", errno.ENOTDIR), ("folder", errno.EISDIR)):
         place = f"{path}{suffix}"
         done = CliRunner().invoke(main, [*command, place])
-        assert done.exit_code == 1, done.output
-        assert done.stderr == f"arithmos: {os.strerror(why)}: {place}\n"
+        hint = f". See 'arithmos {command[0]} --help'." if why == errno.ENOENT else ""
+        assert done.exit_code == (2 if hint else 1), done.output
+        assert done.stderr == f"arithmos: {os.strerror(why)}: {place}{hint}\n"
 
 
 def test_the_default_page_of_a_fit_needs_a_folder_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

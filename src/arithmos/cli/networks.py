@@ -79,9 +79,9 @@ def fit(
     with extra("report"):
         installed("altair", "jinja2", "vl_convert")
     page = output or (None if as_json else Path(f"{file.stem}-fit.html"))
-    if page is not None:
-        check_place(page)
     with asked():
+        if page is not None:
+            check_place(page)
         found = fit_csv(file, target, verbose=1, constants=not integers, **options)
     for line in found.table.remarks:
         complain(line)

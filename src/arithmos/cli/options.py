@@ -61,7 +61,8 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
 
 def new_file(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     """Return a file to write, whose folder must exist: that is better said now than after the work."""
-    check_place(value)
+    with asked():
+        check_place(value)
     return value
 
 
@@ -72,7 +73,7 @@ def chart_file(ctx: click.Context, param: click.Parameter, value: Path | None) -
             from ..report.charts.draw import check_path
         with asked():
             check_path(value)
-        check_place(value)
+            check_place(value)
     return value
 
 
@@ -84,8 +85,7 @@ def export_files(ctx: click.Context, param: click.Parameter, value: Sequence[Pat
         with asked():
             for path in value:
                 format_of(path)
-        for path in value:
-            check_place(path)
+                check_place(path)
     return value
 
 

@@ -86,8 +86,7 @@ def figure(
     file = file.with_suffix(f".{format}") if format else file
     with asked():
         check_path(file)
-    check_place(file)
-    with asked():
+        check_place(file)
         echo(save(draw(item, Store(store), criterion=criterion, estimator=estimator), file))
 
 

@@ -142,7 +142,7 @@ def minimum(loss: Loss, start: Doubles) -> Doubles:
     best, found = loss(start)[0], start
     limit = TOO_MUCH * (1 + best)
 
-    def limited(flat: Doubles) -> tuple[float, Doubles]:
+    def limited(flat: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, Doubles]:
         nonlocal best, found
         value, gradient = loss(flat)
         if not (value < limit and np.isfinite(gradient).all()):
@@ -151,8 +151,13 @@ def minimum(loss: Loss, start: Doubles) -> Doubles:
             best, found = value, flat.copy()
         return value, gradient
 
-    options = {"maxiter": MOST_STEPS, "maxfun": 10 * MOST_STEPS, "maxcor": MEMORY, "gtol": FLAT, "ftol": 0.0}
-    minimize(limited, start.copy(), jac=True, method="L-BFGS-B", options=options)
+    minimize(
+        limited,
+        start.copy(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": MOST_STEPS, "maxfun": 10 * MOST_STEPS, "maxcor": MEMORY, "gtol": FLAT, "ftol": 0.0},
+    )
     return found
 
 
