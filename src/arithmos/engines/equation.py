@@ -151,7 +151,7 @@ def minimum(loss: Loss, start: Doubles) -> Doubles:
             best, found = value, flat.copy()
         return value, gradient
 
-    options = {"maxiter": MOST_STEPS, "maxfun": 10 * MOST_STEPS, "maxcor": MEMORY, "gtol": FLAT, "ftol": 0.0}
+    options: Any = {"maxiter": MOST_STEPS, "maxfun": 10 * MOST_STEPS, "maxcor": MEMORY, "gtol": FLAT, "ftol": 0.0}
     minimize(limited, start.copy(), jac=True, method="L-BFGS-B", options=options)
     return found
 

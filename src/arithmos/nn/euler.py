@@ -41,7 +41,8 @@ class Euler(nn.Sequential):
     def forward(self, u: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch m"]:
         states = [u]
         for _ in range(self.steps):
-            states.append(states[-1] + self.dt * super().forward(states[-1]))
+            slope = super().forward(states[-1])  # type: ignore[no-untyped-call]
+            states.append(states[-1] + self.dt * slope)
         return torch.cat([torch.lerp(states[k], states[k + 1], share) for k, share in self.places], dim=-1)
 
 
