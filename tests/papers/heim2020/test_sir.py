@@ -9,6 +9,7 @@ from arithmos.bench import run
 from arithmos.papers import EXPERIMENTS
 from arithmos.papers.heim2020.sir import SIR, exponents, large, spec
 from arithmos.report import summarize
+from arithmos.store import Store
 from arithmos.tasks import FractionalSIR
 
 
@@ -47,6 +48,6 @@ def test_a_tiny_campaign_goes_through_engine_store_and_table(tmp_path):
     specs = tuple(map(tiny, SIR.specs[:2]))
     small = dataclasses.replace(SIR, specs=specs, seeds=2)
     run([small], store=tmp_path, engine="torch")
-    found = summarize(small, tmp_path)
+    found = summarize(Store(tmp_path), small)
     assert list(found["n"]) == [2, 2]
     assert list(found["hidden_size"]) == [6, 9]
