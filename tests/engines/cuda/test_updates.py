@@ -39,7 +39,7 @@ def everything(name):
     return dataclasses.replace(spec, iterations=49, evaluate_every=20)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if "preconditioned" not in case])
+@pytest.mark.parametrize("case", [case for case in CASES if "preconditioned" not in case and case != "norms"])
 def test_the_kernel_trains_as_written_down(host, case):
     spec = spec_of(case)
     for seed, run in ended(host, spec).items():
@@ -74,3 +74,4 @@ def test_what_the_engine_refuses(host):
     assert refusal(stagnant, host.limits) == "it does not start stagnating runs again"
     preconditioned = small("NMU", optimizer=Adam(precondition=True))
     assert refusal(preconditioned, host.limits) == "it does not precondition gradients"
+    assert refusal(spec_of("norms"), host.limits) == "it has no penalty on the norms of parameters"
