@@ -131,14 +131,13 @@ class _Forward(_Groups):
 
 
 class _Backward(_Groups):
-    """Gradients of the weights of an input: one loop over the observations of a tile."""
+    """Gradients of the weights of a group of four inputs: one loop over the thread's observations of a tile."""
 
     def __init__(self, program: NetworkProgram) -> None:
         self.totals = program.first.gathered
         super().__init__(program, [node.args[0] for node in self.totals])
-        self.before: list[str] = []
         self.rows: dict[Term, str] = {}
-        self.single: dict[Term, str] = {}
+        self.weights: dict[Term, str] = {}
         self.factors: dict[Term, str] = {}
         self.sums: dict[Term, str] = {}
 
@@ -149,20 +148,19 @@ class _Backward(_Groups):
         if node in program.planes:
             return self.load(node, f"load4(at + {program.planes[node]} * PLANE)")
         if node in program.rows and node.axes == "b":
-            return self.load(node, f"load4(deltas + {program.rows[node]} * TILE + 4 * q)")
+            return f"row[{program.rows[node]}]"
         return super().leaf(node)
 
     def of_output(self, node: Term) -> str | None:
         if node.op == "others":
             return f"{self.factors.setdefault(node, f'others{len(self.factors)}')}[c]"
         if "o" in node.axes and node in self.program.rows:
-            return f"part({self.rows.setdefault(node, f'delta{len(self.rows)}')}, c)"
+            return f"{self.rows.setdefault(node, f'delta{len(self.rows)}')}[o]"
         return super().of_output(node)
 
     def stored(self, node: Term) -> str:
-        if "o" in node.axes:
-            return f"{self.single.setdefault(node, f'weight{len(self.single)}')}[o]"
-        return self.single.setdefault(node, f"weight{len(self.single)}_i")
+        name = self.weights.setdefault(node, f"weight{len(self.weights)}")
+        return f"part({name}[o], c)" if "o" in node.axes else f"part({name}, c)"
 
     def text(self) -> list[str]:
         """Return the lines of the function."""
@@ -173,7 +171,7 @@ class _Backward(_Groups):
         crossed = [node for node in nodes if node.op == "sum" and node.data == "o" and "i" in node.axes]
         loop = Statements(self.of_output, sizes, self.used)
         for k, node in wide:
-            loop.reduce("sum", f"g{k}[o][c % CHAINS]", node.args[0])
+            loop.reduce("sum", f"g{k}[o][c]", node.args[0])
         for number, node in enumerate(crossed):
             loop.reduce("sum", f"crossed{number}[c]", node.args[0])
             self.sums[node] = f"crossed{number}"
@@ -181,41 +179,39 @@ class _Backward(_Groups):
         early = list(self.lines)
         once = Statements(self.known, sizes, self.used)
         for k, node in single:
-            once.reduce("sum", f"g{k}[c % CHAINS]", node.args[0])
+            once.reduce("sum", f"g{k}[c]", node.args[0])
         late = self.lines[len(early) :]
-        read = "const float4 {} = load4(deltas + ({} + FROM + o) * TILE + 4 * q);"
-        reads = [read.format(name, program.rows[node]) for node, name in self.rows.items()]
-        weights = [
-            f"weight{k}[o] = w[{layer.stored[node]} + (FROM + o) * {layer.stride} + i];"
-            for k, node in enumerate(self.single)
-            if "o" in node.axes
+        weights, of_outputs = [], []
+        for node, name in self.weights.items():
+            if "o" in node.axes:
+                weights.append(f"float4 {name}[COUNT];")
+                of_outputs.append(f"{name}[o] = load4(w + {layer.stored[node]} + (FROM + o) * {layer.stride} + 4 * j);")
+            else:
+                weights.append(f"const float4 {name} = load4(w + {layer.stored[node]} + 4 * j);")
+        rows = [
+            line
+            for node, name in self.rows.items()
+            for line in (f"float {name}[COUNT];", f"load(row + {program.rows[node]} + FROM, {name});")
         ]
-        both = [f"total.g{k}[o] = join_chains(g{k}[o], sum_of);" for k, _ in wide]
-        shuffles = [f"total.g{k}[o] += __shfl_xor_sync(ALL_LANES, total.g{k}[o], offset);" for k, _ in wide]
-        ends = [f"total.g{k} = join_chains(g{k}, sum_of);" for k, _ in single]
-        exchanges = [f"total.g{k} += __shfl_xor_sync(ALL_LANES, total.g{k}, offset);" for k, _ in single]
         return [
             _COUNT,
-            *(f"float g{k}[COUNT][CHAINS] = {{}};" for k, _ in wide),
-            *(f"float g{k}[CHAINS] = {{}};" for k, _ in single),
-            *(f"float {name}[COUNT];" for node, name in self.single.items() if "o" in node.axes),
-            *(
-                f"const float {name} = w[{layer.stored[node]} + i];"
-                for node, name in self.single.items()
-                if "o" not in node.axes
-            ),
-            *unrolled("o", "COUNT", weights),
+            *(f"float g{k}[COUNT][4] = {{}};" for k, _ in wide),
+            *(f"float g{k}[4] = {{}};" for k, _ in single),
+            *weights,
+            *unrolled("o", "COUNT", of_outputs),
             "#pragma unroll GATHER_UNROLL",
-            "for (int q = share; q < TILE / 4; q += PARTS) {",
-            "    const float* at = batch + i * PITCH + 4 * q;",
+            "for (int q = 0; q < TILE / PARTS; ++q) {",
+            "    const int b = shared_observation(q, share);",
+            "    const float *at = batch + b * PITCH + 4 * j, *row = deltas + b * ROW_PITCH;",
             "    const float4 x = load4(at);",
+            *indented(rows),
             *indented(early),
             *(f"    float crossed{k}[4] = {{}};" for k in range(len(crossed))),
-            *indented(unrolled("o", "COUNT", [*reads, *scans, *unrolled("c", 4, loop.lines)])),
+            *indented(unrolled("o", "COUNT", [*scans, *unrolled("c", 4, loop.lines)])),
             *indented(_if_first([*late, *unrolled("c", 4, once.lines)])),
             "}",
-            *unrolled("o", "COUNT", [*both, *_doubled("offset", shuffles)]),
-            *_if_first([*ends, *_doubled("offset", exchanges)]),
+            *unrolled("o", "COUNT", [f"total.g{k}[o] = scattered(g{k}[o], share);" for k, _ in wide]),
+            *_if_first([f"total.g{k} = scattered(g{k}, share);" for k, _ in single]),
         ]
 
     def _scans(self) -> list[str]:
@@ -224,25 +220,18 @@ class _Backward(_Groups):
         for node, name in list(self.factors.items()):
             own = Statements(self.of_output, self.layer.sizes, self.used)
             own.set(f"{name}[c]", node.args[0])
-            place = f"deltas + ({self.program.rows[node]} + FROM + o) * TILE + 4 * q"
+            scaled = self.rows.setdefault(node, f"scaled{len(self.rows)}")
+            zero = f"row + {self.program.rows[node] + self.layer.sizes['o']} + FROM + o"
             lines += [
                 f"float {name}[4];",
                 *unrolled("c", 4, own.lines),
-                f"divide_by_factors({name}, {place}, OUT * TILE);",
+                f"divide_by_factors({name}, {scaled}[o], {zero});",
             ]
         return lines
 
 
 def _if_first(lines: list[str]) -> list[str]:
     return ["if constexpr (FROM == 0) {", *indented(lines), "}"] if lines else []
-
-
-def _doubled(variable: str, lines: list[str]) -> list[str]:
-    """Return a loop over the threads of an input."""
-    if not lines:
-        return []
-    head = f"for (int {variable} = 1; {variable} < PARTS; {variable} *= 2) {{"
-    return ["#pragma unroll", head, *indented(lines), "}"]
 
 
 def _chains(node: Term, name: str) -> str:
@@ -323,10 +312,10 @@ def input_functions() -> list[str]:
 
 
 def gradient_functions(program: NetworkProgram) -> list[str]:
-    """Return the gradients of the weights of an input, and what a product of zero needs."""
+    """Return the gradients of the weights of the inputs, and what a product of zero needs."""
     made = _Backward(program)
     signature = (
-        "void gather(const float* w, const float* p, const float* batch, const float* deltas, int i, int share, "
+        "void gather(const float* w, const float* p, const float* batch, const float* deltas, int j, int share, "
         "Gradients& total)"
     )
     lines = _struct("Gradients", made.totals, "OUT_TILE", "g")
@@ -342,7 +331,7 @@ def _zero_function(program: NetworkProgram, node: Term, place: int) -> list[str]
 
     def given(part: Term) -> str | None:
         if part in program.planes:
-            return f"batch[{program.planes[part]} * PLANE + i * PITCH + b]"
+            return f"batch[{program.planes[part]} * PLANE + b * PITCH + i]"
         return layer.read(part)
 
     own = Statements(given, layer.sizes, uses([node.args[0]]))

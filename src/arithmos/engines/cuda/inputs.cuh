@@ -1,7 +1,7 @@
 // Where the inputs of an observation come from, in groups of four.
 #pragma once
 
-// Drawn for training, and kept in shared memory, each input with its row.
+// Drawn for training, and kept in shared memory.
 template <class Draw> struct Drawn {
     Draw draw;
     float* at;
@@ -18,9 +18,7 @@ template <class Draw> struct Drawn {
     }
 
     __device__ __forceinline__ float4 keep(int place, int j, const float4& x) const {
-        float* to = at + place * PLANE + 4 * j * PITCH;
-#pragma unroll
-        for (int c = 0; c < 4; ++c) to[c * PITCH] = part(x, c);
+        *reinterpret_cast<float4*>(at + place * PLANE + 4 * j) = x;
         return x;
     }
 };
@@ -40,8 +38,7 @@ struct Kept {
     template <int PLACE> __device__ __forceinline__ float4 noise(int j, u32, float, float) const { return read(PLACE, j); }
 
     __device__ __forceinline__ float4 read(int place, int j) const {
-        const float* x = at + place * PLANE + 4 * j * PITCH;
-        return make_float4(x[0], x[PITCH], x[2 * PITCH], x[3 * PITCH]);
+        return load4(at + place * PLANE + 4 * j);
     }
 };
 

@@ -17,8 +17,10 @@ template <bool BITS> struct Adding {
 
 template <> struct Adding<true> {
     using Sum = u32;
-    static __device__ __forceinline__ Sum term(float x) { return (u32)__float_as_int(x) - 0x3f800000u; }
-    static __device__ __forceinline__ double value(Sum sum, int count) { return count + sum * 0x1p-23; }
+    static __device__ __forceinline__ Sum term(float x) { return (u32)__float_as_int(x); }
+    static __device__ __forceinline__ double value(Sum sum, int count) {
+        return count + (sum - count * 0x3f800000u) * 0x1p-23;
+    }
 };
 
 __device__ constexpr bool bits_suffice() {
@@ -31,24 +33,38 @@ __device__ __forceinline__ double operate(int operation, double a, double b) {
     return operation == MUL ? a * b : operation == DIV ? a / b : operation == ADD ? a + b : a - b;
 }
 
-// The operation on the subset sums of observation b; the SPLIT threads of an observation share the work.
-__device__ __forceinline__ float arithmetic_target(const Settings& c, const float* batch, const int (&begin)[SUBSETS], int b,
-                                                   int split) {
+// The operation on the subset sums of an observation; the SPLIT threads of it share the work.
+__device__ __forceinline__ float arithmetic_target(const Settings& c, const float* x, const int (&begin)[SUBSETS], int split) {
     using Inputs = Adding<bits_suffice()>;
     const int operation = OPERATION < 0 ? c.operation : OPERATION;
     double target = 0.0;
 #pragma unroll
     for (int k = 0; k < SUBSETS; ++k) {
         typename Inputs::Sum sums[4] = {};
-        const float* x = batch + begin[k] * PITCH + b;
+        const int length = subset_length(k);
+#if SMALL
 #pragma unroll
-        for (int i = 0; i < subset_length(k); i += SPLIT) {
-            if (SPLIT == 1 || i + split < subset_length(k)) sums[i / SPLIT % 4] += Inputs::term(x[(i + split) * PITCH]);
+        for (int i = 0; i < length; ++i) sums[i % 4] += Inputs::term(x[begin[k] + i]);
+#else
+        const int before = begin[k] % 4;  // inputs of the first group that do not count
+        const float* from = x + (begin[k] - before);
+#pragma unroll
+        for (int p = 0; p < length + 3 && p < 4 * COLUMNS; p += 4 * SPLIT) {
+            const int at = p + 4 * split;
+            if (p + 4 * SPLIT > length && at >= before + length) break;
+            const float4 four = load4(from + at);
+#pragma unroll
+            for (int lane = 0; lane < 4; ++lane) {
+                const int i = at + lane - before;
+                const bool inside = (p > 0 || i >= 0) && (p + 4 * SPLIT <= length || i < length);
+                if (inside) sums[lane] += Inputs::term(part(four, lane));
+            }
         }
+#endif
         typename Inputs::Sum joined = (sums[0] + sums[1]) + (sums[2] + sums[3]);
 #pragma unroll
         for (int offset = 32 / SPLIT; offset < 32; offset *= 2) joined += __shfl_xor_sync(ALL_LANES, joined, offset);
-        const double sum = Inputs::value(joined, subset_length(k));
+        const double sum = Inputs::value(joined, length);
         if (k == 0)
             target = operation == ROOT         ? sqrt(sum)
                      : operation == SQUARED    ? sum * sum
@@ -77,7 +93,7 @@ __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, c
             const u32 chosen = wide(Stream(seed, ROWS_STREAM, row, t)(0).a, c.row_count).high;
             const float4* from = c.rows + (i64)chosen * COLUMNS;
             const auto read = [&](int j) { return from[j]; };
-            reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(read, s.batch + b, seed, row, t), sums[n]);
+            reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(read, s.batch + b * PITCH, seed, row, t), sums[n]);
 #pragma unroll
             for (int o = 0; o < OUTPUTS; ++o) target[n][o] = c.rows_t[(i64)chosen * OUTPUTS + o];
         } else {
@@ -87,11 +103,11 @@ __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, c
                 return make_float4(number<RANGE>(words.a, c.width, c.low), number<RANGE>(words.b, c.width, c.low),
                                    number<RANGE>(words.c, c.width, c.low), number<RANGE>(words.d, c.width, c.low));
             };
-            reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(draw, s.batch + b, seed, row, t), sums[n]);
+            reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(draw, s.batch + b * PITCH, seed, row, t), sums[n]);
             if constexpr (SPLIT > 1) __syncwarp();
-            target[n][0] = arithmetic_target(c, s.batch, begin, b, split);
+            target[n][0] = arithmetic_target(c, s.batch + b * PITCH, begin, split);
         }
-        reduce_rest<OUT_TILE, SPLIT>(s.weights, s.parameters, split, Kept{s.batch + b}, sums[n]);
+        reduce_rest<OUT_TILE, SPLIT>(s.weights, s.parameters, split, Kept{s.batch + b * PITCH}, sums[n]);
         join_split(sums[n]);
     }
     bool taken = true;
@@ -119,20 +135,20 @@ __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, c
 }
 
 #if !SMALL
-// The second half of an iteration for the outputs from FROM on of the thread's input i.
+// The second half of an iteration for the outputs from FROM on of group j of the inputs; the owner of input i steps.
 template <int FROM>
-__device__ __forceinline__ void second_half(const Shared& s, Owned& owned, int i, int share, bool owner, int tile,
+__device__ __forceinline__ void second_half(const Shared& s, Owned& owned, int j, int share, int i, bool owner, int tile,
                                             const Strength& at) {
     if constexpr (FROM < OUT) {
         constexpr int COUNT = OUT - FROM < OUT_TILE ? OUT - FROM : OUT_TILE;
         Gradients gradient;
-        gather<FROM>(s.weights, s.parameters, s.batch, s.deltas, i, share, gradient);
+        gather<FROM>(s.weights, s.parameters, s.batch, s.deltas, j, share, gradient);
         if (owner) {
 #pragma unroll
             for (int n = 0; n < COUNT; ++n) descend_weights(s, owned, FROM + n, n, i, tile, gradient, at);
             if constexpr (FROM == 0) descend_input(s, owned, i, tile, gradient, at);
         }
-        second_half<FROM + OUT_TILE>(s, owned, i, share, owner, tile, at);
+        second_half<FROM + OUT_TILE>(s, owned, j, share, i, owner, tile, at);
     }
 }
 #endif
@@ -144,7 +160,7 @@ __device__ __noinline__ float judged_gate(float* memory, int tile) {
     for (int b = threadIdx.x; b < TILE && tile * TILE + b < BATCH; b += THREADS) {
         JudgingSums sums;
         float y[OUTPUTS];
-        reduce_rest<0, 1>(s.weights, s.parameters, 0, Kept{s.batch + b}, sums);
+        reduce_rest<0, 1>(s.weights, s.parameters, 0, Kept{s.batch + b * PITCH}, sums);
         gates += judge_observation(sums, s.weights, s.parameters, y);
     }
     return gates;
@@ -174,11 +190,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             s.second[p] = c.second[home + p];
         }
     }
-    const int place = threadIdx.x / PARTS, share_of = threadIdx.x % PARTS;
-    const bool owner = place < INPUTS && share_of == 0;
+    // In the second half PARTS threads share a group of four inputs, and the first four of them own one each.
+    constexpr int GROUPS = THREADS / PARTS;
+    const int share_of = lane_id() % PARTS, own = 4 * (threadIdx.x / PARTS) + share_of;
+    const bool owner = own < INPUTS && share_of < 4;
     Owned owned = {};
     if (OWNED > 0 && owner) {
-        each_owned(place, [&](int p, int at) {
+        each_owned(own, [&](int p, int at) {
             owned.first[at] = c.first[home + p];
             owned.second[at] = c.second[home + p];
         });
@@ -222,13 +240,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             sync();
             if (GATED && improved) gates += block_sum(judged_gate(base, tile), s.scratch);
 #if !SMALL
-            if constexpr (PARTS > 1) {  // all lanes take part in the exchange
-                second_half<0>(s, owned, place < INPUTS ? place : INPUTS - 1, share_of, owner, tile, at);
-            } else {
-                for (int i = place; i < INPUTS; i += THREADS) {
-                    second_half<0>(s, owned, i, 0, true, tile, at);
-                    if (INPUTS <= THREADS) break;
-                }
+            for (int first = warp_id() * (32 / PARTS); first < COLUMNS; first += GROUPS) {
+                const int j = first + lane_id() / PARTS, i = 4 * j + share_of;  // all lanes take part in the exchange
+                second_half<0>(s, owned, j < COLUMNS ? j : COLUMNS - 1, share_of, i, share_of < 4 && i < INPUTS, tile, at);
+                if (COLUMNS <= GROUPS) break;
             }
 #endif
             descend_terms(s, tile, at);
@@ -248,7 +263,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         }
     }
     if (OWNED > 0 && owner) {
-        each_owned(place, [&](int p, int at) {
+        each_owned(own, [&](int p, int at) {
             c.first[home + p] = owned.first[at];
             c.second[home + p] = owned.second[at];
         });

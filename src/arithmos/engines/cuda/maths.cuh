@@ -1,8 +1,10 @@
 // Mathematics of the generated code: elements, groups of four, reductions.
 #pragma once
 
-constexpr int PITCH = TILE + 4;  // of a batch row in shared memory: 16-byte reads down a column have no bank conflicts
-constexpr int PLANE = 4 * COLUMNS * PITCH;  // from an input of the batch to what is kept beside it
+// From an observation to the next in shared memory: an odd number of groups of four, so that 16-byte accesses of
+// neighbours have no bank conflicts.
+constexpr int PITCH = 4 * (COLUMNS | 1);
+constexpr int PLANE = TILE * PITCH;  // from the inputs of the batch to what is kept beside them
 
 #define LOWEST __int_as_float(0xff800000)
 #define NOT_A_NUMBER __int_as_float(0x7fc00000)
@@ -72,16 +74,57 @@ template <class Lane> __device__ __forceinline__ float4 each(Lane lane) {
     return make_float4(lane(0), lane(1), lane(2), lane(3));
 }
 
-// Turns four factors of a product into the gradient times the product of the others. `rows` holds the gradient times
-// the product, to be divided by a factor, and `zeros` further on the gradient of a factor of zero.
-__device__ __forceinline__ void divide_by_factors(float (&factor)[4], const float* rows, int zeros) {
-    const float4 d = load4(rows);
-    if ((factor[0] * factor[1]) * (factor[2] * factor[3]) != 0.0f) {
+// The observation that a thread with a share of an input's observations takes in turn q: those of eight neighbouring
+// threads are in different banks.
+__device__ __forceinline__ int shared_observation(int q, int share) {
+    return PARTS == 4 ? q / 2 * 8 + 2 * share + q % 2 : q * PARTS + share;
+}
+
+// Neighbouring values, read as many at a time as their places allow.
+template <int COUNT> __device__ __forceinline__ void load(const float* from, float (&to)[COUNT]) {
+    constexpr int WIDE = COUNT % ROW_ALIGN ? 1 : ROW_ALIGN;
 #pragma unroll
-        for (int c = 0; c < 4; ++c) factor[c] = divide(part(d, c), factor[c]);
+    for (int k = 0; k < COUNT; k += WIDE) {
+        if constexpr (WIDE == 4) {
+            const float4 v = load4(from + k);
+            to[k] = v.x, to[k + 1] = v.y, to[k + 2] = v.z, to[k + 3] = v.w;
+        } else if constexpr (WIDE == 2) {
+            const float2 v = *reinterpret_cast<const float2*>(from + k);
+            to[k] = v.x, to[k + 1] = v.y;
+        } else {
+            to[k] = from[k];
+        }
+    }
+}
+
+// The sum over the threads of a group of inputs: of each input's in one of the first four threads, its number the share's.
+__device__ __forceinline__ float scattered(const float (&sum)[4], int share) {
+    const bool odd = share & 1, upper = share & 2;
+    float low = odd ? sum[1] : sum[0], high = odd ? sum[3] : sum[2];
+    low += __shfl_xor_sync(ALL_LANES, odd ? sum[0] : sum[1], 1);
+    high += __shfl_xor_sync(ALL_LANES, odd ? sum[2] : sum[3], 1);
+    float total = upper ? high : low;
+    total += __shfl_xor_sync(ALL_LANES, upper ? low : high, 2);
+#pragma unroll
+    for (int offset = 4; offset < PARTS; offset *= 2) total += __shfl_xor_sync(ALL_LANES, total, offset);
+    return total;
+}
+
+// Turns four factors of a product into the product of the others, times a gradient: `scaled` is the gradient times the
+// product, to be divided by a factor; a factor of zero gets what `zero` points to. One quotient serves all four, unless
+// the product of the four is too small or too large for it.
+__device__ __forceinline__ void divide_by_factors(float (&factor)[4], float scaled, const float* zero) {
+    const float low = factor[0] * factor[1], high = factor[2] * factor[3], size = fabsf(low * high);
+    if (size > 1e-30f && size < 1e30f) {
+        const float quotient = divide(scaled, low * high), over_low = quotient * high, over_high = quotient * low;
+        const float first = factor[0], third = factor[2];
+        factor[0] = over_low * factor[1];
+        factor[1] = over_low * first;
+        factor[2] = over_high * factor[3];
+        factor[3] = over_high * third;
     } else {
 #pragma unroll
-        for (int c = 0; c < 4; ++c) factor[c] = factor[c] == 0.0f ? rows[zeros + c] : divide(part(d, c), factor[c]);
+        for (int c = 0; c < 4; ++c) factor[c] = factor[c] == 0.0f ? *zero : divide(scaled, factor[c]);
     }
 }
 

@@ -161,13 +161,13 @@ def _left(program: NetworkProgram, made: _Registers) -> list[str]:
     for node, place in program.rows.items():
         own = Statements(made.given, made.layer.sizes)
         axes = node.axes.strip("bi")
-        at = f"deltas + ({place} + {'o' if axes else '0'}) * TILE + b"
+        at = f"deltas + b * ROW_PITCH + {place}{' + o' if axes else ''}"
         if node.op == "others":
             adjoint, product = own.value(node.args[1]), own.value(product_of(node))
             rest = f"{adjoint} * product_of_others{place}(w, p, batch, b, o)"
             own.lines += [
                 f"at.leave({at}, {adjoint} * {product});",
-                f"at.leave({at} + OUT * TILE, {product} == 0.0f ? {rest} : 0.0f);",
+                f"at.leave({at} + OUT, {product} == 0.0f ? {rest} : 0.0f);",
             ]
         else:
             own.lines.append(f"at.leave({at}, {own.value(node)});")

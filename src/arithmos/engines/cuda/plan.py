@@ -176,17 +176,15 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
     columns = -(-sizes[0] // 4)
     threads = 32 if program.small else tile * split
     tiles = -(-spec.batch_size // tile)
-    parts = 1
-    while 2 * parts * sizes[0] <= threads and parts < 32 and 2 * parts <= tile // 4:
-        parts *= 2
-    in_registers = sizes[0] * parts <= threads and 0 < updates.owned_count <= MAX_OWNED
+    parts = max(parts for parts in (4, 8, 16, 32) if parts == 4 or columns * parts <= threads)
+    in_registers = columns * parts <= threads and 0 < updates.owned_count <= MAX_OWNED
     shared_from = updates.owned_parameters if in_registers else 0
     summed = updates.places.used if updates.staged else program.sums if tiles > 1 else 0
 
     memory = Allocator()
     at = {
-        "BATCH": memory.take(4 * columns * (tile + 4) * len(program.planes), 4),
-        "DELTAS": memory.take(program.row_count * tile, 4),
+        "BATCH": memory.take(4 * (columns | 1) * tile * len(program.planes), 4),
+        "DELTAS": memory.take(program.row_pitch * tile, 4),
         "WEIGHTS": memory.take(program.stored, 4),
         "PARAMETERS": memory.take(program.parameters + program.constants, 4),
         "FIRST": memory.take(program.parameters - shared_from, 4),
@@ -203,13 +201,14 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
     constants = {
         "INPUTS": sizes[0], "COLUMNS": columns, "OUT": sizes[1], "OUTPUTS": sizes[-1],
         "BATCH": spec.batch_size, "TILE": tile, "TILES": tiles, "SPLIT": split, "PARTS": parts, "THREADS": threads,
+        "ROW_ALIGN": program.row_align, "ROW_PITCH": program.row_pitch,
         "EACH": tile * split // threads,
         "RESIDENT": resident, "PARAMETERS": program.parameters, "CONSTANTS": program.constants,
         "STORED": program.stored, "GATHERED": program.gathered, "TERMS": program.terms,
         "OWNED": updates.owned_count if in_registers else 0, "SHARED_FROM": shared_from,
         "UNROLL": _unroll(columns, split, sums), "GATHER_UNROLL": 8 if sums <= 4 else 4 if sums <= 12 else 2,
         "CHAINS": 4 if sums <= 6 else 2 if sums <= 16 else 1,
-        "OUT_TILE": sizes[1] if sums <= 32 or crossed else 16 if code.kinds == 1 else 8,
+        "OUT_TILE": sizes[1] if sums <= 12 or crossed else 16 if code.kinds == 1 else 8,
         # The code of one operation is a good part of a small kernel; the others are shared by all operations.
         "OPERATION": operation(spec) if program.small else -1,
         "PENALTIES": len(spec.model.penalties), **{f"{name}_AT": place for name, place in at.items()},

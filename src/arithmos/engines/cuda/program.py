@@ -28,7 +28,7 @@ class NetworkProgram:
         constants: number of elements of its buffers.
         stored: elements of stored values that depend on parameters alone.
         sums: number of sums over the batch; `gathered` of them come first.
-        rows: values of observations that the second half reads, with the positions of their rows.
+        rows: values of observations that the second half reads, with their positions in the row of an observation.
         planes: values of observations and inputs that are kept for the second half, with the number of their plane.
     """
 
@@ -42,6 +42,16 @@ class NetworkProgram:
     rows: dict[Term, int] = field(default_factory=dict)
     row_count: int = 0
     planes: dict[Term, int] = field(default_factory=dict)
+
+    @property
+    def row_align(self) -> int:
+        """Values of outputs in a row that are read at a time."""
+        return next(size for size in (4, 2, 1) if self.sizes[1] % size == 0)
+
+    @property
+    def row_pitch(self) -> int:
+        """Distance between the rows of two observations: an odd number of reads, so that they are in different banks."""
+        return self.row_align * (-(-self.row_count // self.row_align) | 1)
 
     @property
     def terms(self) -> int:
@@ -252,7 +262,8 @@ def _between(program: NetworkProgram, *, keep: bool) -> None:
             program.planes[node] = len(program.planes)
     for node in gathering(first, program.planes):
         if "i" not in node.axes or node.op == "others":
-            program.rows[node] = places.take(first.count(node.axes.strip("bi")) * (2 if node.op == "others" else 1))
+            count = first.count(node.axes.strip("bi"))
+            program.rows[node] = places.take(count * (2 if node.op == "others" else 1), program.row_align if count > 1 else 1)
         elif keep and node.axes == "bi" and node.op in EXPENSIVE and node in forward:
             program.planes[node] = len(program.planes)
     program.row_count = places.used

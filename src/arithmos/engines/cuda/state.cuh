@@ -6,8 +6,8 @@
 
 // Layout of the block's shared memory.
 struct Shared {
-    float* batch;       // [i, PITCH], then what is kept of noise and functions of the inputs, in the same form
-    float* deltas;      // [ROWS_LEFT, TILE]
+    float* batch;       // [TILE, PITCH], then what is kept of noise and functions of the inputs, in the same form
+    float* deltas;      // [TILE, ROW_PITCH]
     float* weights;     // what the generated code stores of functions of the parameters
     float* parameters;  // in the order of the network, then constants
     float* first;       // Adam's moments, unless in registers
