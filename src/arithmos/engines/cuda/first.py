@@ -200,8 +200,8 @@ class _Backward(_Groups):
             *weights,
             *unrolled("o", "COUNT", of_outputs),
             "#pragma unroll GATHER_UNROLL",
-            "for (int q = 0; q < TILE / PARTS; ++q) {",
-            "    const int b = shared_observation(q, share);",
+            "for (int q = 0; q < TILE / SHARES; ++q) {",
+            "    const int b = shared_observation<SHARES>(q, share);",
             "    const float *at = batch + b * PITCH + 4 * j, *row = deltas + b * ROW_PITCH;",
             "    const float4 x = load4(at);",
             *indented(rows),
@@ -210,8 +210,8 @@ class _Backward(_Groups):
             *indented(unrolled("o", "COUNT", [*scans, *unrolled("c", 4, loop.lines)])),
             *indented(_if_first([*late, *unrolled("c", 4, once.lines)])),
             "}",
-            *unrolled("o", "COUNT", [f"total.g{k}[o] = scattered(g{k}[o], share);" for k, _ in wide]),
-            *_if_first([f"total.g{k} = scattered(g{k}, share);" for k, _ in single]),
+            *unrolled("o", "COUNT", [f"total.g{k}[o] = scattered<SHARES>(g{k}[o], share);" for k, _ in wide]),
+            *_if_first([f"total.g{k} = scattered<SHARES>(g{k}, share);" for k, _ in single]),
         ]
 
     def _scans(self) -> list[str]:
@@ -322,7 +322,7 @@ def gradient_functions(program: NetworkProgram) -> list[str]:
     for node, place in program.rows.items():
         if node.op == "others":
             lines += _zero_function(program, node, place)
-    return [*lines, *function(signature, made.text(), template="int FROM")]
+    return [*lines, *function(signature, made.text(), template="int FROM, int SHARES")]
 
 
 def _zero_function(program: NetworkProgram, node: Term, place: int) -> list[str]:

@@ -135,20 +135,20 @@ __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, c
 }
 
 #if !SMALL
-// The second half of an iteration for the outputs from FROM on of group j of the inputs; the owner of input i steps.
-template <int FROM>
-__device__ __forceinline__ void second_half(const Shared& s, Owned& owned, int j, int share, int i, bool owner, int tile,
-                                            const Strength& at) {
+// The second half of an iteration for the outputs from FROM on of a group of inputs that SHARES threads have.
+template <int FROM, int SHARES>
+__device__ __forceinline__ void second_half(const Shared& s, Owned& owned, int first, int tile, const Strength& at) {
     if constexpr (FROM < OUT) {
         constexpr int COUNT = OUT - FROM < OUT_TILE ? OUT - FROM : OUT_TILE;
+        const int j = first + lane_id() / SHARES, share = lane_id() % SHARES, i = 4 * j + share;
         Gradients gradient;
-        gather<FROM>(s.weights, s.parameters, s.batch, s.deltas, j, share, gradient);
-        if (owner) {
+        gather<FROM, SHARES>(s.weights, s.parameters, s.batch, s.deltas, j < COLUMNS ? j : COLUMNS - 1, share, gradient);
+        if (share < 4 && i < INPUTS) {
 #pragma unroll
             for (int n = 0; n < COUNT; ++n) descend_weights(s, owned, FROM + n, n, i, tile, gradient, at);
             if constexpr (FROM == 0) descend_input(s, owned, i, tile, gradient, at);
         }
-        second_half<FROM + OUT_TILE>(s, owned, j, share, i, owner, tile, at);
+        second_half<FROM + OUT_TILE, SHARES>(s, owned, first, tile, at);
     }
 }
 #endif
@@ -190,10 +190,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             s.second[p] = c.second[home + p];
         }
     }
-    // In the second half PARTS threads share a group of four inputs, and the first four of them own one each.
-    constexpr int GROUPS = THREADS / PARTS;
-    const int share_of = lane_id() % PARTS, own = 4 * (threadIdx.x / PARTS) + share_of;
-    const bool owner = own < INPUTS && share_of < 4;
+    // In the second half PARTS threads share a group of four inputs, or more where a warp would be left with few groups,
+    // and the first four of them own an input each.
+    constexpr int GROUPS = THREADS / PARTS, WHOLE = COLUMNS / (32 / PARTS) * (32 / PARTS);
+    const int warp_first = warp_id() * (32 / PARTS), shares = warp_first == WHOLE ? REST_PARTS : PARTS;
+    const int own = 4 * (warp_first + lane_id() / shares) + lane_id() % shares;
+    const bool owner = own < INPUTS && lane_id() % shares < 4;
     Owned owned = {};
     if (OWNED > 0 && owner) {
         each_owned(own, [&](int p, int at) {
@@ -240,9 +242,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             sync();
             if (GATED && improved) gates += block_sum(judged_gate(base, tile), s.scratch);
 #if !SMALL
-            for (int first = warp_id() * (32 / PARTS); first < COLUMNS; first += GROUPS) {
-                const int j = first + lane_id() / PARTS, i = 4 * j + share_of;  // all lanes take part in the exchange
-                second_half<0>(s, owned, j < COLUMNS ? j : COLUMNS - 1, share_of, i, share_of < 4 && i < INPUTS, tile, at);
+            for (int first = warp_first; first < COLUMNS; first += GROUPS) {
+                if (REST_PARTS != PARTS && first == WHOLE)
+                    second_half<0, REST_PARTS>(s, owned, first, tile, at);
+                else
+                    second_half<0, PARTS>(s, owned, first, tile, at);
                 if (COLUMNS <= GROUPS) break;
             }
 #endif

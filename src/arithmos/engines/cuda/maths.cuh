@@ -76,8 +76,8 @@ template <class Lane> __device__ __forceinline__ float4 each(Lane lane) {
 
 // The observation that a thread with a share of an input's observations takes in turn q: those of eight neighbouring
 // threads are in different banks.
-__device__ __forceinline__ int shared_observation(int q, int share) {
-    return PARTS == 4 ? q / 2 * 8 + 2 * share + q % 2 : q * PARTS + share;
+template <int SHARES> __device__ __forceinline__ int shared_observation(int q, int share) {
+    return SHARES == 4 ? q / 2 * 8 + 2 * share + q % 2 : q * SHARES + share;
 }
 
 // Neighbouring values, read as many at a time as their places allow.
@@ -98,7 +98,7 @@ template <int COUNT> __device__ __forceinline__ void load(const float* from, flo
 }
 
 // The sum over the threads of a group of inputs: of each input's in one of the first four threads, its number the share's.
-__device__ __forceinline__ float scattered(const float (&sum)[4], int share) {
+template <int SHARES> __device__ __forceinline__ float scattered(const float (&sum)[4], int share) {
     const bool odd = share & 1, upper = share & 2;
     float low = odd ? sum[1] : sum[0], high = odd ? sum[3] : sum[2];
     low += __shfl_xor_sync(ALL_LANES, odd ? sum[0] : sum[1], 1);
@@ -106,7 +106,7 @@ __device__ __forceinline__ float scattered(const float (&sum)[4], int share) {
     float total = upper ? high : low;
     total += __shfl_xor_sync(ALL_LANES, upper ? low : high, 2);
 #pragma unroll
-    for (int offset = 4; offset < PARTS; offset *= 2) total += __shfl_xor_sync(ALL_LANES, total, offset);
+    for (int offset = 4; offset < SHARES; offset *= 2) total += __shfl_xor_sync(ALL_LANES, total, offset);
     return total;
 }
 

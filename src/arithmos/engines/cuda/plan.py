@@ -30,6 +30,9 @@ MOST_EACH, MOST_TERMS = 4, 32
 RESIDENT_WARPS = 20
 """Warps of small networks on a multiprocessor, which limits their registers."""
 
+FEW_SUMS = 12
+"""Sums of an input, of all outputs, up to which they are gathered at once."""
+
 FEW = 2
 """Resident blocks up to which half of a tile is considered."""
 
@@ -178,6 +181,10 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
     tiles = -(-spec.batch_size // tile)
     parts = max(parts for parts in (4, 8, 16, 32) if parts == 4 or columns * parts <= threads)
     in_registers = columns * parts <= threads and 0 < updates.owned_count <= MAX_OWNED
+    sums, rest = sizes[1] * code.kinds, columns % (32 // parts)
+    # A warp that is left with few groups has more threads for each, by a second copy of the code.
+    fitting = (size for size in (4, 8, 16, 32) if size > parts and rest * size <= 32)
+    rest_parts = max(fitting, default=parts) if rest and sums <= FEW_SUMS else parts
     shared_from = updates.owned_parameters if in_registers else 0
     summed = updates.places.used if updates.staged else program.sums if tiles > 1 else 0
 
@@ -196,19 +203,19 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
     shared_bytes = -(-memory.used // 4) * 16
     by_shared = limits.shared_per_multiprocessor // (shared_bytes + limits.reserved_shared)
     resident = max(1, min(by_shared, (32 * RESIDENT_WARPS if program.small else 512) // threads))
-    sums = sizes[1] * code.kinds
     crossed = program.small or any("o" not in node.axes for node in program.first.gathered)
     constants = {
         "INPUTS": sizes[0], "COLUMNS": columns, "OUT": sizes[1], "OUTPUTS": sizes[-1],
-        "BATCH": spec.batch_size, "TILE": tile, "TILES": tiles, "SPLIT": split, "PARTS": parts, "THREADS": threads,
+        "BATCH": spec.batch_size, "TILE": tile, "TILES": tiles, "SPLIT": split, "PARTS": parts,
+        "REST_PARTS": rest_parts, "THREADS": threads,
         "ROW_ALIGN": program.row_align, "ROW_PITCH": program.row_pitch,
         "EACH": tile * split // threads,
         "RESIDENT": resident, "PARAMETERS": program.parameters, "CONSTANTS": program.constants,
         "STORED": program.stored, "GATHERED": program.gathered, "TERMS": program.terms,
         "OWNED": updates.owned_count if in_registers else 0, "SHARED_FROM": shared_from,
-        "UNROLL": _unroll(columns, split, sums), "GATHER_UNROLL": 8 if sums <= 4 else 4 if sums <= 12 else 2,
+        "UNROLL": _unroll(columns, split, sums), "GATHER_UNROLL": 8 if sums <= 4 else 4 if sums <= FEW_SUMS else 2,
         "CHAINS": 4 if sums <= 6 else 2 if sums <= 16 else 1,
-        "OUT_TILE": sizes[1] if sums <= 12 or crossed else 16 if code.kinds == 1 else 8,
+        "OUT_TILE": sizes[1] if sums <= FEW_SUMS or crossed else 16 if code.kinds == 1 else 8,
         # The code of one operation is a good part of a small kernel; the others are shared by all operations.
         "OPERATION": operation(spec) if program.small else -1,
         "PENALTIES": len(spec.model.penalties), **{f"{name}_AT": place for name, place in at.items()},

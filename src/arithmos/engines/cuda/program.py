@@ -50,7 +50,7 @@ class NetworkProgram:
 
     @property
     def row_pitch(self) -> int:
-        """Distance between the rows of two observations: an odd number of reads, so that they are in different banks."""
+        """Distance between the rows of observations: an odd number of reads, so that they are in different banks."""
         return self.row_align * (-(-self.row_count // self.row_align) | 1)
 
     @property
@@ -263,7 +263,9 @@ def _between(program: NetworkProgram, *, keep: bool) -> None:
     for node in gathering(first, program.planes):
         if "i" not in node.axes or node.op == "others":
             count = first.count(node.axes.strip("bi"))
-            program.rows[node] = places.take(count * (2 if node.op == "others" else 1), program.row_align if count > 1 else 1)
+            program.rows[node] = places.take(
+                count * (2 if node.op == "others" else 1), program.row_align if count > 1 else 1
+            )
         elif keep and node.axes == "bi" and node.op in EXPENSIVE and node in forward:
             program.planes[node] = len(program.planes)
     program.row_count = places.used
