@@ -137,7 +137,8 @@ class Instruction:
             if self.name in ("LOP3", "SHFL"):
                 break
         wide = {"64": 2, "128": 4, "WIDE": 2, "F64": 2}
-        count = max((wide.get(part, 1) for part in self.modifiers), default=1)
+        modifiers = self.modifiers[:1] if self.name == "F2F" else self.modifiers  # to the first, from the second
+        count = max((wide.get(part, 1) for part in modifiers), default=1)
         if self.name in ("CS2R", "DFMA", "DADD", "DMUL") and "32" not in self.modifiers:
             count = 2
         if match := re.fullmatch(r"(U?R)(\d+)", found[0]):
