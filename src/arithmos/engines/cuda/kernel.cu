@@ -3,7 +3,8 @@
 //
 // An iteration has two halves with a barrier after each. In the first a thread draws an observation, takes it through the
 // network and back, and leaves in shared memory the inputs, the deltas of the first layer and the gradient terms of the
-// others. In the second it owns inputs, gathers the gradients of their weights over the batch, and makes Adam's step.
+// others. In the second some threads share four inputs, gather the gradients of their weights over the batch, and make
+// Adam's step.
 // The code of the units is generated, and stands before this.
 #include "judge.cuh"
 

@@ -1,8 +1,8 @@
 """Network of traced units for the kernel: what is computed where, and where it is stored.
 
 In the first half of an iteration a thread has an observation: it reduces the terms of the first layer over the inputs,
-and computes everything else of the network in registers. In the second half it has an input of the first layer. Between
-them, values of observations and outputs are in shared memory, as rows.
+and computes everything else of the network in registers. In the second half it has a part of the observations for four
+inputs of the first layer. Between them, values of observations and outputs are in shared memory, a row per observation.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
