@@ -20,7 +20,7 @@ from ._vectors import LONGS, WORD, WORDS, Code, Vector, writing
 
 HALF = LANES // 2
 CALLS = WIDTH // 2
-"""Calls in a register."""
+"""Number of calls in a register."""
 M0, M1 = (np.uint64(m) for m in philox.MULTIPLIERS)
 W0, W1 = (np.uint64(w) for w in philox.INCREMENTS)
 RUN = np.uint64(philox.RUN)

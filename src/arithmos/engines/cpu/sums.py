@@ -15,7 +15,7 @@ from ._vectors import FLOATS, Code, writing
 
 ZERO = np.float32(0)
 BLOCK = range(0, LANES, WIDTH)
-"""Where the vectors of a row of lanes start."""
+"""First lanes of the vectors in a row."""
 
 
 @compiled
