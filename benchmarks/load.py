@@ -113,7 +113,7 @@ def enlarge(source: Path, folder: Path) -> None:
 
 
 def whole(table):
-    """Rows of a thinned store, each with the weights and the curve of a run of its spec that has kept them."""
+    """Rows of a thinned store, one per spec and seed, each with weights and a curve of a run of its spec."""
     import pandas as pd
     import pyarrow as pa
 
@@ -124,7 +124,8 @@ def whole(table):
     for name in HEAVY:
         number = table.schema.get_field_index(name)
         table = table.set_column(number, table.schema.field(number), table[name].take(rows))
-    return table
+    again = table.select(["spec_id", "seed"]).to_pandas().duplicated()  # another engine's
+    return table.filter(pa.array(~again))
 
 
 def measure(source: Path, command: Sequence[str], folder: Path) -> tuple[str, list[str]]:
