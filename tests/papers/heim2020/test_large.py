@@ -83,6 +83,14 @@ def test_a_cell_computes_its_networks_once_for_both_medians(monkeypatch):
     assert computed == [20, 10]
 
 
+def test_runs_without_a_finite_error_cannot_tell():
+    printed = {"model": "RealNPU", "operation": "mul", "n": 10, "median_test": 1e-3}
+    cell = Judged(n=10, weights=np.full((10, exact().size), np.nan))
+    compared = COMPARISONS["median_test"](cell, printed, LARGE[1].published, 100_000)
+    assert np.isnan(compared.ours.estimate)
+    assert compared.note == "no run has a finite error"
+
+
 def test_what_is_printed_belongs_to_cells():
     for experiment in LARGE:
         names = {(one.model.name, one.task.operation) for one in experiment.specs}

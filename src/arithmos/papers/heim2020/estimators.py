@@ -28,6 +28,7 @@ ROUNDING = 0.005
 """Largest error of a printed number."""
 DIGITS = 0.05
 """Largest error of a number that is printed with two digits, as a share of it."""
+DIVERGED = "no run has a finite error"
 SPECS = {spec.model.name: spec for spec in CONTENTS[0].specs}
 LARGE_SPECS = {(spec.model.name, spec.task.operation): spec for experiment in LARGE for spec in experiment.specs}
 
@@ -66,6 +67,8 @@ def compared(name: str, cell: Judged, printed: Printed, published: Published, it
         return Compared(Interval(np.nan))
     own = cell.by(_of_weights(errors, printed["model"]))[:, FUNCTIONS.index(name)]
     own = own[np.isfinite(own)]
+    if not own.size:
+        return Compared(Interval(np.nan), note=DIVERGED)
     return mean(
         own, {**printed, "k": printed["n"]}, f"error_{name}", 2 * float(own.max()), statistics.student_t(own), ROUNDING
     )
@@ -96,6 +99,8 @@ def large_compared(number: int, cell: Judged, printed: Printed, published: Publi
         return Compared(Interval(np.nan))
     own = cell.by(_of_weights(large_errors, printed["model"], printed["operation"]))[number]
     own = own[np.isfinite(own)]
+    if not own.size:
+        return Compared(Interval(np.nan), note=DIVERGED)
     value = printed[MEDIANS[number]]
     return medians(
         own, value, printed["n"], 2 * float(own.max()), statistics.median(own), lambda times: DIGITS * value * times
