@@ -31,14 +31,14 @@ def layer(*charts: alt.Chart, **properties: Any) -> alt.LayerChart:
 def _plain(chart: alt.Chart) -> alt.Chart:
     chart = chart.copy(deep=False)
     chart.mark = chart.mark if isinstance(chart.mark, str) else chart.mark.to_dict(validate=False)
-    chart.encoding = _Shared(**chart.encoding.to_dict(validate=False))
+    chart.encoding = _PlainEncoding(**chart.encoding.to_dict(validate=False))
     return chart
 
 
-class _Shared(alt.FacetedEncoding):
+class _PlainEncoding(alt.FacetedEncoding):
     """Encoding of plain values, which nobody changes: it is neither copied nor converted again."""
 
-    def __deepcopy__(self, memo: object) -> "_Shared":
+    def __deepcopy__(self, memo: object) -> "_PlainEncoding":
         return self
 
     def to_dict(self, *args: Any, **options: Any) -> Row:
