@@ -1,8 +1,9 @@
-"""Measure planning and reading with a store of 200,000 rows in 2,000 parts, plans of 10⁶ runs and more, huge inputs.
+"""Measure planning and reading with a store of 200,000 rows in 2,000 parts, plans of 10⁶ runs and more, huge inputs,
+and the pages on the runs in `results/`.
 
 The store is made from `results/`: the same runs under other engines and with other seeds, each with weights and a
 learning curve, 100 rows per part in random order, as nine campaigns would leave them. Each command runs in a separate
-process; its processor time, wall time and peak resident memory are measured.
+process; its processor time, wall time and peak resident memory are measured, and the size of the largest page.
 
     python benchmarks/load.py [--before SRC] [--write]
 
@@ -25,6 +26,7 @@ import machine
 import numpy as np
 
 HERE = Path(__file__).parent
+RESULTS = HERE.parent / "results"
 ROWS, PARTS = 200_000, 2_000
 ENGINES = ("cuda", "cpu", "torch")
 SEEDS_APART = 10_000
@@ -51,6 +53,12 @@ VERBS = {
     "`store info`": ("store", "info", *STORE),
 }
 
+PAGE = "page.html"
+PAGES = {
+    "`report --paper madsen2020`": "madsen2020",
+    "`report --paper ranking`": "ranking",
+}
+
 FIT = ("fit", "--target", "y", "--budget", "5s")
 INPUTS = {
     "TOML, a key of 100,000 names": ("table", "key.toml"),
@@ -75,7 +83,7 @@ def make(folder: Path) -> None:
     network = json.dumps([layer] * 10**6, separators=(",", ":"))
     header = json.dumps({"__metadata__": {"format": "pt", "arithmos.network": network}}).encode()
     (folder / "deep.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
-    enlarge(HERE.parent / "results", folder / "large")
+    enlarge(RESULTS, folder / "large")
 
 
 def enlarge(source: Path, folder: Path) -> None:
@@ -105,7 +113,7 @@ def enlarge(source: Path, folder: Path) -> None:
 
 
 def whole(table):
-    """Rows of a thinned store, each with the weights and the curve of a run of its spec that has kept them."""
+    """Rows of a thinned store, one per spec and seed, each with weights and a curve of a run of its spec."""
     import pandas as pd
     import pyarrow as pa
 
@@ -116,7 +124,8 @@ def whole(table):
     for name in HEAVY:
         number = table.schema.get_field_index(name)
         table = table.set_column(number, table.schema.field(number), table[name].take(rows))
-    return table
+    again = table.select(["spec_id", "seed"]).to_pandas().duplicated()  # another engine's
+    return table.filter(pa.array(~again))
 
 
 def measure(source: Path, command: Sequence[str], folder: Path) -> tuple[str, list[str]]:
@@ -150,7 +159,16 @@ def resident_mb(process: int) -> float:
     return pages * resource.getpagesize() / 1e6
 
 
-def text(large: Path, verbs: list[list[str]], inputs: list[list[str]], sides: list[str]) -> str:
+def runs(paper: str) -> str:
+    """Return the number of runs in `results/` that the page on a paper is about."""
+    from arithmos.papers import PAPERS
+    from arithmos.store import Store
+
+    specs = {spec.id for experiment in PAPERS[paper].experiments for spec in experiment.specs}
+    return f"{len(Store(RESULTS).load(specs=specs, columns=[])):,}"
+
+
+def text(large: Path, verbs: list[list[str]], pages: list[list[str]], inputs: list[list[str]], sides: list[str]) -> str:
     from arithmos.store import Store
 
     found = Store(large).summary()
@@ -165,6 +183,8 @@ def text(large: Path, verbs: list[list[str]], inputs: list[list[str]], sides: li
             f"## A store of {found.runs:,} runs",
             f"The store has {found.specs} specs and {found.files:,} files with {found.bytes / 1e6:.0f} MB in total.",
             machine.table(["", *(f"{unit}, {side}" for side in sides for unit in units)], verbs),
+            "## Pages on the runs in `results/`",
+            machine.table(["", "runs", *(f"{unit}, {side}" for side in sides for unit in (*units, "page MB"))], pages),
             "## Inputs that are too large or wrong",
             machine.table(["", *(f"{unit}, {side}" for side in sides for unit in ("answer", *units))], inputs),
         ]
@@ -184,7 +204,7 @@ def main() -> None:
         return
     sources = {"0.1": options.before} if options.before else {}
     sources["now"] = HERE.parent / "src"
-    verbs, inputs = [], []
+    verbs, pages, inputs = [], [], []
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         if not (folder / "large").is_dir():  # in another process: the peak of a child begins at that of its parent
@@ -199,7 +219,17 @@ def main() -> None:
                 else:
                     inputs.append([line, *(value for answer, figures in measured for value in (answer, *figures))])
                 print(line, *measured, flush=True)
-        written = text(folder / "large", verbs, inputs, [*sources])
+        for line, paper in PAGES.items():
+            if options.only in line:
+                row = [line, runs(paper)]
+                for source in sources.values():
+                    command = ("report", "--store", str(RESULTS), "--paper", paper, "--output", PAGE)
+                    row += measure(source, command, folder)[1]
+                    row.append(f"{(folder / PAGE).stat().st_size / 1e6:.2f}")
+                    (folder / PAGE).unlink()
+                pages.append(row)
+                print(*row, flush=True)
+        written = text(folder / "large", verbs, pages, inputs, [*sources])
     print(written)
     if options.write:
         (HERE / "load.md").write_text(written + "\n", encoding="utf-8")

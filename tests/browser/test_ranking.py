@@ -19,7 +19,8 @@ def page(chromium, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranking")
     store = Store(folder / "runs")
     specs = [spec for name in ("add", "sub") for spec in EXPERIMENTS[f"ranking/{name}"].specs]
-    store.append([make_run(spec, seed, "cpu") for spec in specs for seed in range(2)])
+    specs += [experiment.specs[-1] for experiment in PAPERS["ranking"].experiments]
+    store.append([make_run(spec, seed, "cpu") for spec in dict.fromkeys(specs) for seed in range(2)])
     [path] = html.write(folder / "report.html", store, papers=[PAPERS["ranking"]])
     page = chromium.new_page(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
     page.goto(path.as_uri())
@@ -45,3 +46,13 @@ def test_a_rate_of_a_range_leads_to_its_runs(page):
 
 def test_nothing_is_wider_than_a_phone_but_what_scrolls(page):
     assert page.evaluate("document.documentElement.scrollWidth <= 390")
+
+
+def test_matrices_and_figures_fit_a_desk(page):
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.reload()
+    page.evaluate("Promise.all(figures.map(drawFigure))")
+    assert page.locator("header .rates thead th").count() == 1 + len(PAPERS["ranking"].experiments)
+    wide = """[...document.querySelectorAll(".chart, .wide:has(.rates)")]
+        .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.dataset.chart ?? one.id)"""
+    assert page.evaluate(wide) == []

@@ -85,6 +85,12 @@ def test_every_number_without_a_spec_has_a_reason():
             assert note or (name, model) in run, (paper.key, name, model)
 
 
+def test_an_experiment_of_no_paper_has_no_published_numbers():
+    own = dataclasses.replace(EXPERIMENTS["table-1"], paper="", published=None)
+    assert verdicts_of(Cells(None, {}), [own]).empty
+    assert render_verdicts(verdicts_of(Cells(None, {}), [own]))
+
+
 def words(frame, measure="success_rate"):
     return frame[frame["measure"] == measure]["verdict"].tolist()
 

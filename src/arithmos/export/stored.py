@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._frames import records
 from ..engines.stored import Described, described
 from ..formula import Expression
 from ..formula.exact_judge import sample_rows
@@ -96,7 +97,7 @@ def stored_networks(store: Store, spec_id: str, seed: int) -> list[StoredNetwork
             f"the network of spec {spec_id!r} must have {known.length} weights, and the run with seed {seed} has "
             f"{min(wrong)}"
         )
-    return [_network({str(name): value for name, value in row.items()}) for row in runs.to_dict("records")]
+    return [_network(row) for row in records(runs)]
 
 
 def _network(row: Mapping[str, Any]) -> StoredNetwork:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from .sequences import AtLength, Place, by_length
 
 Floats = NDArray[np.float64]
 CellKey = tuple[str, int, Place, str]
+T = TypeVar("T")
 
 
 class Asked(Protocol):
@@ -117,9 +118,9 @@ class Judged:
         """Mean of the sparsity errors."""
         return statistics.beta_mean(self.sparsity)
 
-    def by(self, estimator: "Estimator") -> Interval:
-        """Return a number by an estimator of a paper, computed once."""
-        made: dict[Estimator, Interval] = self.__dict__.setdefault("_made", {})
+    def by(self, estimator: "Callable[[Judged], T]") -> T:
+        """Return what an estimator of a paper makes of the runs, computed once."""
+        made: dict[Any, T] = self.__dict__.setdefault("_made", {})
         return made[estimator] if estimator in made else made.setdefault(estimator, estimator(self))
 
 

@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .. import statistics
+from .._frames import records
 from ..engines.contract import NEVER
 from ..spec.stored import problem
 from ..store import KEY, PREFIXES, Snapshot, Store
@@ -95,7 +96,7 @@ def references(store: Store | Snapshot) -> dict[str, Reference]:
     runs = of_one_engine(store.load(specs=ids, columns=columns))
     found: dict[str, Reference] = {}
     for _, part in runs.groupby("spec_id", sort=True):
-        rows = [{str(name): value for name, value in row.items()} for row in part.to_dict("records")]
+        rows = records(part)
         name = problem(rows[0]["spec"])
         if name not in found or len(rows) > len(found[name].seeds):
             found[name] = Reference(

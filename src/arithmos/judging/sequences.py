@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._frames import records
 from ..spec import Spec
 from ..spec.stored import problem
 from ..store import Snapshot
@@ -66,7 +67,7 @@ def by_length(store: Snapshot, specs: Iterable[Spec], seeds: int, criterion: str
         spec, task = tasks[str(spec_id)]
         reference = known.get(problem(spec.json()))
         limits = {} if reference is None else reference.thresholds(criterion)
-        rows = [{str(name): value for name, value in row.items()} for row in part.to_dict("records")]
+        rows = records(part)
         errors, best = [length_errors(row) for row in rows], np.array([best_errors(row) for row in rows])
         rises = np.array([_rise(*(row[name] for name in _READ)) for row in rows])
         intended = np.array([_intended(row["best_weights"]) for row in rows])

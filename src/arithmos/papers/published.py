@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._frames import records
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -67,7 +69,7 @@ class Published:
     def cells(self) -> Mapping[tuple[str, Any], Mapping[str, Any]]:
         """The cells by model and operation, or by model and position on the axis."""
         place = "at" if "at" in self.table else "operation"
-        rows = [{str(name): value for name, value in row.items()} for row in self.table.to_dict("records")]
+        rows = records(self.table)
         return {(row["model"], row[place]): row for row in rows}
 
     @cached_property

@@ -145,7 +145,7 @@ def _without_spec(experiment: Experiment) -> Iterator[dict[str, Any]]:
 def _whole_papers(experiments: Sequence[Experiment]) -> list[Paper]:
     """Return the papers all of whose experiments are among these."""
     names = {one.qualified_name for one in experiments}
-    papers = [PAPERS[key] for key in dict.fromkeys(one.paper for one in experiments)]
+    papers = [PAPERS[key] for key in dict.fromkeys(one.paper for one in experiments if one.paper)]
     return [paper for paper in papers if names.issuperset(one.qualified_name for one in paper.experiments)]
 
 

@@ -29,7 +29,7 @@ from scipy import special
 
 from ._stirling import digamma_rest, log_gamma_rest
 from .gamma import log_mean_gap, nearly_equal
-from .interval import Interval, sample, tail
+from .interval import Interval, non_negative, tail
 from .location import student_t
 
 _RELEASED_CLIP = 1e-16
@@ -56,9 +56,7 @@ def beta_mean(x: ArrayLike, level: float = 0.95) -> Interval:
         >>> beta_mean([0.01, 0.02, 0.04])
         Interval(estimate=0.0233..., low=0.0111..., high=0.0576...)
     """
-    x, drop = sample(x), float(special.chdtri(1, 2 * tail(level)))
-    if x.size and x.min() < 0:
-        raise ValueError(f"x must not be negative, got {x.min()}")
+    x, drop = non_negative(x), float(special.chdtri(1, 2 * tail(level)))
     if x.size < 2 or not (x.min() > 0 and x.max() < 0.5):
         return student_t(x, level, low=0.0, high=math.inf if x.size and x.max() > 0.5 else 0.5)
     if nearly_equal(x):
@@ -82,9 +80,7 @@ def beta_mean_as_released(x: ArrayLike, level: float = 0.95) -> Interval:
         >>> beta_mean_as_released([0.01, 0.02, 0.04])
         Interval(estimate=0.0116..., low=0.0056..., high=0.0297...)
     """
-    x, drop = sample(x), float(special.chdtri(1, 2 * tail(level)))
-    if x.size and x.min() < 0:
-        raise ValueError(f"x must not be negative, got {x.min()}")
+    x, drop = non_negative(x), float(special.chdtri(1, 2 * tail(level)))
     cut = np.clip(x, _RELEASED_CLIP, 0.5 - _RELEASED_CLIP)
     if x.size > 1 and cut.std(ddof=1) > _RELEASED_SPREAD:
         fit = _half(_fit(cut, drop))

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ._stirling import digamma_rest, log_gamma_rest
-from .interval import Interval, sample, tail
+from .interval import Interval, non_negative, tail
 from .location import student_t
 
 # The released profile searches a grid of a fifth of this and takes a gain of 0.001 for a better fit.
@@ -53,7 +53,7 @@ def gamma_mean(x: ArrayLike, level: float = 0.95) -> Interval:
         >>> gamma_mean([1.0, 2.0, 4.0])
         Interval(estimate=2.333..., low=1.122..., high=6.131...)
     """
-    x, drop = _non_negative(x), float(special.chdtri(1, 2 * tail(level)))
+    x, drop = non_negative(x), float(special.chdtri(1, 2 * tail(level)))
     if x.size < 2 or not x.min() > 0:
         return student_t(x, level, low=0.0)
     mean = float(x.mean())
@@ -88,7 +88,7 @@ def gamma_mean_as_released(x: ArrayLike, level: float = 0.95) -> Interval:
         >>> gamma_mean_as_released([1.0, 1.0, 1.0, 2.0, 9.0])
         Interval(estimate=3.287..., low=1.999..., high=5.113...)
     """
-    x, drop = _non_negative(x), float(special.chdtri(1, 2 * tail(level)))
+    x, drop = non_negative(x), float(special.chdtri(1, 2 * tail(level)))
     if x.size < 2 or not x.min() > 0 or x.std(ddof=1) <= _RELEASED_SPREAD:
         return student_t(x, level, low=0.0)
     mean, variance, gap = float(x.mean()), float(x.var(ddof=1)), log_mean_gap(x)
@@ -169,10 +169,3 @@ def _expm2(u: float) -> float:
 
 def _root(f: Callable[[float], float], low: float, high: float) -> float:
     return float(scipy.optimize.brentq(f, low, high, xtol=1e-300, rtol=1e-13))
-
-
-def _non_negative(x: ArrayLike) -> NDArray[np.float64]:
-    values = sample(x)
-    if values.size and values.min() < 0:
-        raise ValueError(f"x must not be negative, got {values.min()}")
-    return values

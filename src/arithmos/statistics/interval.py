@@ -60,6 +60,14 @@ def sample(x: ArrayLike, name: str = "x") -> NDArray[np.float64]:
     return values
 
 
+def non_negative(x: ArrayLike) -> NDArray[np.float64]:
+    """Return `x` as a sample without negative values, or raise a ValueError."""
+    values = sample(x)
+    if values.size and values.min() < 0:
+        raise ValueError(f"x must not be negative, got {values.min()}")
+    return values
+
+
 def tail(level: float) -> float:
     """Return the probability that an interval of this confidence level leaves out on each side."""
     if not 0 < level < 1:

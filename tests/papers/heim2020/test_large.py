@@ -5,6 +5,7 @@ import pytest
 
 from arithmos.judging.cells import Judged
 from arithmos.papers import EXPERIMENTS, PAPERS
+from arithmos.papers.heim2020 import estimators
 from arithmos.papers.heim2020.estimators import COMPARISONS, large_errors
 from arithmos.papers.heim2020.large import BEST, LARGE, SETTINGS, UNITS, spec
 
@@ -65,6 +66,29 @@ def test_a_printed_median_is_compared_with_the_median_of_ours():
     assert same.p > 0.5
     assert other.p < 0.05
     assert np.isnan(COMPARISONS["median_test"](Judged(), printed, LARGE[1].published, 100_000).p)
+
+
+def test_a_cell_computes_its_networks_once_for_both_medians(monkeypatch):
+    computed, outputs = [], estimators.outputs
+
+    def counted(layers, sizes, weights, x):
+        computed.append(len(weights))
+        return outputs(layers, sizes, weights, x)
+
+    monkeypatch.setattr(estimators, "outputs", counted)
+    cell = Judged(n=20, weights=np.stack([exact(scale=1 + 0.01 * seed) for seed in range(20)]))
+    printed = {"model": "RealNPU", "operation": "mul", "n": 10, "median_train": 1e-3, "median_test": 1e-3}
+    for name in ("median_train", "median_test"):
+        COMPARISONS[name](cell, printed, LARGE[1].published, 100_000)
+    assert computed == [1] * 30  # the ten best again, on the range of training
+
+
+def test_runs_without_a_finite_error_cannot_tell():
+    printed = {"model": "RealNPU", "operation": "mul", "n": 10, "median_test": 1e-3}
+    cell = Judged(n=10, weights=np.full((10, exact().size), np.nan))
+    compared = COMPARISONS["median_test"](cell, printed, LARGE[1].published, 100_000)
+    assert np.isnan(compared.ours.estimate)
+    assert compared.note == "no run has a finite error"
 
 
 def test_what_is_printed_belongs_to_cells():

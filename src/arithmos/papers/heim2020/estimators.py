@@ -4,18 +4,19 @@ The text calls all of them medians with the median absolute deviation. Those of 
 standard error; those of the large task are medians of the ten runs with the smallest test errors.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from ... import statistics
 from ...engines.weights import are_effective, filled
 from ...formula.network import of_weights
 from ...formula.numeric import forward
-from ...judging.cells import Floats, Judged
+from ...judging.cells import Floats, Judged, T
 from ...spec import Layer
 from ...statistics import Interval
 from ..comparison import Compared, Comparison, Printed, mean, medians
@@ -27,6 +28,7 @@ ROUNDING = 0.005
 """Largest error of a printed number."""
 DIGITS = 0.05
 """Largest error of a number that is printed with two digits, as a share of it."""
+DIVERGED = "no run has a finite error"
 SPECS = {spec.model.name: spec for spec in CONTENTS[0].specs}
 LARGE_SPECS = {(spec.model.name, spec.task.operation): spec for experiment in LARGE for spec in experiment.specs}
 
@@ -53,12 +55,20 @@ def outputs(layers: Sequence[Layer], sizes: Sequence[int], weights: Floats, x: F
     return np.stack(values)
 
 
+@cache
+def _of_weights(made: Callable[..., T], *names: str) -> Callable[[Judged], T]:
+    """Return an estimator of the weights of a cell, the same one for the same names: a cell computes it once."""
+    return lambda cell: made(*names, cell.weights)
+
+
 def compared(name: str, cell: Judged, printed: Printed, published: Published, iterations: int) -> Compared:
     """Compare the mean error of an output."""
     if not len(cell.weights):
         return Compared(Interval(np.nan))
-    own = errors(printed["model"], cell.weights)[:, FUNCTIONS.index(name)]
+    own = cell.by(_of_weights(errors, printed["model"]))[:, FUNCTIONS.index(name)]
     own = own[np.isfinite(own)]
+    if not own.size:
+        return Compared(Interval(np.nan), note=DIVERGED)
     return mean(
         own, {**printed, "k": printed["n"]}, f"error_{name}", 2 * float(own.max()), statistics.student_t(own), ROUNDING
     )
@@ -72,22 +82,25 @@ def large_errors(model: str, operation: str, weights: Floats) -> tuple[Floats, F
         weights: those of its runs after the last update.
     """
     spec = LARGE_SPECS[model, operation]
-    sets = spec.observations.validation(0), spec.observations.test(0)
-    with np.errstate(all="ignore"):
-        inside, outside = (
-            np.square(outputs(spec.model.layers, spec.sizes, weights, x.astype(np.float64)) - t).mean(axis=(1, 2))
-            for x, t in sets
-        )
+
+    def squared(weights: Floats, x: NDArray[np.float32], t: NDArray[np.float32]) -> Floats:
+        with np.errstate(all="ignore"):  # run by run: the sums of all take a gigabyte
+            made = (outputs(spec.model.layers, spec.sizes, one[None], x.astype(np.float64)) for one in weights)
+            return np.array([np.square(found - t).mean() for found in made])
+
+    outside = squared(weights, *spec.observations.test(0))
     best = np.argsort(outside)[:BEST]  # NaN comes last
-    return inside[best], outside[best]
+    return squared(weights[best], *spec.observations.validation(0)), outside[best]
 
 
 def large_compared(number: int, cell: Judged, printed: Printed, published: Published, iterations: int) -> Compared:
     """Compare the median error on the training range or on the test range."""
     if not len(cell.weights):
         return Compared(Interval(np.nan))
-    own = large_errors(printed["model"], printed["operation"], cell.weights)[number]
+    own = cell.by(_of_weights(large_errors, printed["model"], printed["operation"]))[number]
     own = own[np.isfinite(own)]
+    if not own.size:
+        return Compared(Interval(np.nan), note=DIVERGED)
     value = printed[MEDIANS[number]]
     return medians(
         own, value, printed["n"], 2 * float(own.max()), statistics.median(own), lambda times: DIGITS * value * times

@@ -234,7 +234,7 @@ def _panel(
 ) -> alt.LayerChart:
     """Draw one measure over the axis of a figure."""
     title, dodged = AXES.get(axis, axis.replace("_", " ").capitalize()), axis in DODGED
-    size: Row = {"width": 350 if dodged else 260, "height": 220, "title": panel_title(measure.title)}
+    size: Row = {"width": 290 if dodged else 260, "height": 220, "title": panel_title(measure.title)}
     if not points:
         why = "no runs" if measure is SUCCESS else "these models lack it" if frame["k"].sum() else "no run is solved"
         nothing = alt.Chart(pd.DataFrame([{}])).mark_text(opacity=0.7, text=why, fontSize=13)

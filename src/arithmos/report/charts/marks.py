@@ -23,7 +23,7 @@ def layer(*charts: alt.Chart, **properties: Any) -> alt.LayerChart:
     """Layer charts on top of each other.
 
     Altair copies a chart whenever it is put into another, and its own objects hold every property there is. Plain
-    dictionaries take a third of the time.
+    dictionaries that the copies share take a quarter of the time.
     """
     return alt.LayerChart(layer=[*map(_plain, charts)], **properties)
 
@@ -31,8 +31,18 @@ def layer(*charts: alt.Chart, **properties: Any) -> alt.LayerChart:
 def _plain(chart: alt.Chart) -> alt.Chart:
     chart = chart.copy(deep=False)
     chart.mark = chart.mark if isinstance(chart.mark, str) else chart.mark.to_dict(validate=False)
-    chart.encoding = alt.FacetedEncoding(**chart.encoding.to_dict(validate=False))
+    chart.encoding = _PlainEncoding(**chart.encoding.to_dict(validate=False))
     return chart
+
+
+class _PlainEncoding(alt.FacetedEncoding):
+    """Encoding of plain values, which nobody changes: it is neither copied nor converted again."""
+
+    def __deepcopy__(self, memo: object) -> "_PlainEncoding":
+        return self
+
+    def to_dict(self, *args: Any, **options: Any) -> Row:
+        return {name: value for name, value in self._kwds.items() if value is not alt.Undefined}
 
 
 def panel_title(text: str) -> alt.Title:

@@ -15,6 +15,7 @@ from altair.utils.schemapi import debug_mode
 
 from ... import __version__
 from ..._files import write_whole
+from ..._frames import records
 from ..._platform import start_python
 from ..._text import printable
 from ...judging.cells import MEASURED as JUDGED
@@ -190,17 +191,17 @@ def _contents(snapshot: Snapshot, paper: Paper, criterion: str | None) -> dict[s
         "told": _told(verdicts),
         "untold": int((verdicts["verdict"] == "cannot tell").sum()),
         "agreement": _vega_lite(agreement(verdicts)),
-        "matrix": _records(matrix(verdicts)),
-        "differing": _records(verdicts[verdicts["verdict"] == "differs"]),
-        "claims": _records(claims),
+        "matrix": records(matrix(verdicts)),
+        "differing": records(verdicts[verdicts["verdict"] == "differs"]),
+        "claims": records(claims),
         "judged_exactly": int(judges["runs"].sum()),
-        "judges": _records(disagreements(judges)),
+        "judges": records(disagreements(judges)),
         "rates": rates_by_experiment(summaries, paper.experiments),
         "sections": sections,
         "runs": runs,
         "each": EACH,
-        "others": _records(foreign),
-        "made": _records(made(snapshot, specs)),
+        "others": records(foreign),
+        "made": records(made(snapshot, specs)),
         "downloads": {name: _columns(table) for name, table in tables.items() if len(table)},
     }
 
@@ -279,7 +280,7 @@ def _portraits(
         for section in sections
         if section.table is not None
     ]
-    strangers = [[row["spec_id"], f"{row['label']} {row['task']}"] for row in _records(foreign)]
+    strangers = [[row["spec_id"], f"{row['label']} {row['task']}"] for row in records(foreign)]
     places.append({"name": "other-runs", "title": "Other runs", "cells": strangers})
     sizes = dict.fromkeys((o, i) for spec in specs.values() for _, o, i in spec["arrays"])
     panels = {f"{o}×{i}": _panel(o, i) for o, i in sizes}
@@ -322,7 +323,3 @@ def _columns(frame: pd.DataFrame) -> dict[str, Any]:
     """Return a table by its rows, with null for missing values."""
     known = frame.astype(object).where(frame.notna(), None)
     return {"columns": [*map(str, known)], "rows": known.to_numpy(object).tolist()}
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._frames import records
 from ...engines.stored import described
 from ...formula.stored import judge
 from ...judging.references import Reference, best_errors, judge_runs, references, with_thresholds
@@ -57,7 +58,7 @@ def run_page(store: Store, spec_id: str, seed: int, *, as_json: bool = False) ->
     if as_json:
         return to_json(runs.assign(spec=runs["spec"].map(json.loads)))
     known = references(store)
-    rows = [{str(k): v for k, v in row.items()} for row in with_thresholds(store, runs).to_dict("records")]
+    rows = records(with_thresholds(store, runs))
     return "\n\n".join(_describe(row, known.get(problem(row["spec"]))) for row in rows)
 
 

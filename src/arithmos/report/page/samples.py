@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from ..._frames import records
 from ...judging.references import judge_runs
 from ...judging.runs import of_one_engine
 from ...judging.thin import thinned
@@ -45,17 +45,13 @@ def samples(
     kept = heavy[
         heavy[["best_weights", "curve_step"]].notna().all(axis=1)
     ]  # a thinned store keeps the weights of a few runs only
-    for row in _rows(chosen.merge(kept, on=[*KEY])):
+    for row in records(chosen.merge(kept, on=[*KEY])):
         if row["spec_id"] not in found:
             sizes = [(name, *_size(name, matrix.shape)) for name, matrix in matrices(row)]
             about = {"spec": row["spec"], "threshold": significant(row["threshold"]), "arrays": sizes, "runs": []}
             found[row["spec_id"]] = about
         found[row["spec_id"]]["runs"].append(_run(row))
     return found
-
-
-def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _size(name: str, shape: tuple[int, ...]) -> tuple[int, int]:

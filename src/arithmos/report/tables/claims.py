@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from ..._choices import Format
+from ..._frames import records
 from ...papers.claims import WORDS
 from .grid import Cell, Grid, to_json
 
@@ -25,7 +26,7 @@ def render_claims(frame: pd.DataFrame, format: Format = "text", *, width: int | 
 
 def claims_grid(frame: pd.DataFrame) -> Grid:
     """Return the table of claims with their verdicts; its notes give each criterion and the deciding numbers."""
-    rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+    rows = records(frame)
     cells = [[Cell(row[name]) for name in ("claim", "verdict", "text", "where")] for row in rows]
     counts = [f"{sum(row['verdict'] == word for row in rows)} {word}" for word in WORDS]
     notes = [f"{row['claim']} holds if {row['criterion']}. {row['numbers']}." for row in rows]

@@ -1,13 +1,14 @@
 """Table of an experiment: each number of ours with the published one and the verdict, one row per cell."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import pandas as pd
 
+from ..._frames import records
 from ...papers import Experiment
 from ...tasks import symbol
 from ..charts.figures import AXES
@@ -80,7 +81,7 @@ def comparison_table(frame: pd.DataFrame, verdicts: pd.DataFrame, experiment: Ex
         experiment: the experiment.
     """
     axis = experiment.axis
-    judged = {(row["model"], row["operation"], row["at"], row["measure"]): row for row in _rows(verdicts)}
+    judged = {(row["model"], row["operation"], row["at"], row["measure"]): row for row in records(verdicts)}
     exact = ["exact_rate"] if frame["seen"].any() else []
     measures = [
         ALWAYS[0],
@@ -98,13 +99,9 @@ def comparison_table(frame: pd.DataFrame, verdicts: pd.DataFrame, experiment: Ex
         return Line(tuple(names), row["spec_id"], runs, row["engine"], tuple(numbers))
 
     together = "model" if axis else "operation"
-    groups = [tuple(map(line, group)) for _, group in groupby(_rows(frame), key=lambda row: row[together])]
+    groups = [tuple(map(line, group)) for _, group in groupby(records(frame), key=lambda row: row[together])]
     header = ["Operation", "Model", *([AXES.get(axis, axis.replace("_", " ").capitalize())] if axis else [])]
     return ComparisonTable(tuple(header), tuple(measure(name)[0] for name in measures), tuple(groups))
-
-
-def _rows(frame: pd.DataFrame) -> Sequence[Row]:
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _number(row: Row, measure: str, judged: Row | None) -> Number:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..._choices import Format
 from ..._formatting import percent, scientific
+from ..._frames import records
 from ...papers import Experiment, criteria_of
 from ...tasks import symbol
 from .grid import Cell, Grid, to_json
@@ -46,7 +47,7 @@ def render(
 
 def grid(frame: pd.DataFrame, experiment: Experiment, command: str | None = None) -> Grid:
     """Return the table of an experiment, with its best values marked."""
-    rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+    rows = records(frame)
     compared = "published_n" in frame
     header = ["Op", "Model", *([experiment.axis.replace("_", " ").capitalize()] if experiment.axis else [])]
     header += ["Threshold"] if "threshold" in frame else []

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..._choices import Format
 from ..._formatting import percent, scientific
+from ..._frames import records
 from ...papers import EXPERIMENTS, OWN, PAPERS, Experiment, Finding
 from ...papers.verdicts import WORDS, is_rate, matrix
 from ...tasks import symbol
@@ -111,7 +112,7 @@ def words_of(frame: pd.DataFrame) -> list[str]:
 
 def verdict_grid(frame: pd.DataFrame) -> Grid:
     """Return the table of one experiment's published numbers, ours and the verdicts."""
-    rows: list[Row] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+    rows = records(frame)
     paper, name = PAPERS[rows[0]["paper"]], rows[0]["experiment"]
     item, title, axis = place_of(paper.key, name)
     place = [axis.replace("_", " ").capitalize()] if axis else []
