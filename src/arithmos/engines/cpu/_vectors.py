@@ -172,10 +172,7 @@ class Register:
         self._code.builder.store(vector.value, self._place)
 
 
-Writer = Callable[..., None]
-
-
-def writing(write: Writer, *extra: Any) -> Callable[..., Any]:
+def writing(write: Callable[..., None], *extra: Any) -> Callable[..., Any]:
     """Return the generator of an intrinsic without a result: `write(code, *extra)`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
