@@ -121,7 +121,7 @@ def pick_rows(half_words, inputs, targets, x, t):
             t[o, b] = targets[row, o]
 
 
-@compiled
+@always_inlined
 def draw_inputs(step, mode, keys, table, half_word, third, low, width, x_words, words, half_words, x):
     """Draw the inputs x `[i, lanes]` of a block; for rows, only the words that choose them.
 
