@@ -49,7 +49,7 @@ def test_a_loop_from_the_cache_has_the_same_bits(folder):
     """It calls the functions that it called where it was compiled, and not its own copies, which round otherwise."""
     compiling, compiled = trained("NACMul")
     assert compiling == "compiling"
-    assert len(list(folder.iterdir())) == 1
+    assert len([path for path in folder.iterdir() if path.suffix != ".json"]) == 1  # beside the programs of its units
     assert trained("NACMul") == [compiled]
 
 

@@ -67,33 +67,34 @@ def _add_subset(subset, mode, x, x_bits, row, sums):
 
 @always_inlined
 def _combine(operation, total, sums):
+    """Combine two sums; LLVM would unroll loops of a known length this short before it came to vectors."""
     if operation == MUL:
-        for b in range(LANES):
+        for b in range(total.size):
             total[b] *= sums[b]
     elif operation == DIV:
-        for b in range(LANES):
+        for b in range(total.size):
             total[b] /= sums[b]
     elif operation == ADD:
-        for b in range(LANES):
+        for b in range(total.size):
             total[b] += sums[b]
     elif operation == SUB:
-        for b in range(LANES):
+        for b in range(total.size):
             total[b] -= sums[b]
 
 
 @always_inlined
 def _finish(operation, total, t):
     if operation == SQUARED:
-        for b in range(LANES):
+        for b in range(total.size):
             t[0, b] = np.float32(total[b] * total[b])
     elif operation == ROOT:
-        for b in range(LANES):
+        for b in range(total.size):
             t[0, b] = np.float32(np.sqrt(total[b]))
     elif operation == RECIPROCAL:
-        for b in range(LANES):
+        for b in range(total.size):
             t[0, b] = np.float32(1.0 / total[b])
     else:
-        for b in range(LANES):
+        for b in range(total.size):
             t[0, b] = np.float32(total[b])
 
 
@@ -120,7 +121,7 @@ def pick_rows(half_words, inputs, targets, x, t):
             t[o, b] = targets[row, o]
 
 
-@compiled
+@always_inlined
 def draw_inputs(step, mode, keys, table, half_word, third, low, width, x_words, words, half_words, x):
     """Draw the inputs x `[i, lanes]` of a block; for rows, only the words that choose them.
 
@@ -154,5 +155,5 @@ def copy_rows(rows, x):
     """Copy the inputs of a block."""
     apart()
     for i in range(rows.shape[0]):
-        for b in range(LANES):
+        for b in range(rows.shape[1]):  # of unknown length, see `_combine`
             x[i, b] = rows[i, b]

@@ -281,7 +281,10 @@ class _Writer:
         # The product so far has a place of its own, which LLVM keeps in registers.
         lines = over_lanes([f"{after} = float32(1.0)"])
         lines += self.passed([factor], lambda: [f"{here} = {after}", f"{after} *= {self.of(factor)}"])
-        lines += over_lanes([*read, f"{after} = {self.of(adjoint)}"])
+        # A loop of a known length this short LLVM would unroll before it came to vectors.
+        lines += [
+            line.replace("LANES", f"{rest}.size") for line in over_lanes([*read, f"{after} = {self.of(adjoint)}"])
+        ]
         return lines, [f"{self.of(node)} = {here} * {after}", f"{after} *= {self.of(factor)}"]
 
 

@@ -45,10 +45,11 @@ TANH_0, TANH_1, TANH_2, TANH_3, TANH_4, TANH_5 = TANH
 
 EXP_LOWEST, EXP_HIGHEST = np.float32(-104), np.float32(89)  # 0 and inf beyond
 ROOT_HALF_BITS = np.int32(0x3F3504F3)
-MANTISSA_BITS = np.int32(0x007FFFFF)
+EXPONENT_BITS = np.int32(-0x00800000)
 BIAS, MANTISSA = np.int32(127), np.int32(23)
 SMALLEST, SCALE, SCALED_BITS = np.float32(2.0**-126), np.float32(2.0**23), np.float32(23)
 LN2 = np.float32(math.log(2))
+EXPONENT_LN2 = LN2 * np.float32(2.0**-23)  # an exponent stands 23 bits up in a number
 WHOLE = np.float32(2.0**23)
 """From here on every float32 is a whole number."""
 ZERO, NAN, NAN_64 = np.float32(0), np.float32(np.nan), np.nan
@@ -89,19 +90,16 @@ def exp(x):
 @always_inlined
 def log(x):
     """Ln x for x at least 2^-126, inf and NaN, all that |x| + epsilon can be: x = 2^n (1 + f), 1 + f from √½ to √2."""
-    above = np.int32(np.float32(x).view(np.int32) - ROOT_HALF_BITS)
-    n = np.float32(np.int32(above >> MANTISSA))
-    f = np.int32(np.int32(above & MANTISSA_BITS) + ROOT_HALF_BITS).view(np.float32) - ONE
-    p = LOG_7
-    p = p * f + LOG_6
-    p = p * f + LOG_5
-    p = p * f + LOG_4
-    p = p * f + LOG_3
-    p = p * f + LOG_2
-    p = p * f + LOG_1
-    p = p * f + LOG_0
-    p = p * f - HALF
-    value = n * LN2 + (p * (f * f) + f)  # beside any n but 0 the last bit of ln 2 is too little to count
+    bits = np.float32(x).view(np.int32)
+    exponent = np.int32(np.int32(bits - ROOT_HALF_BITS) & EXPONENT_BITS)
+    f = np.int32(bits - exponent).view(np.float32) - ONE
+    square = f * f
+    # In pairs, which do not wait for each other.
+    low = (LOG_3 * f + LOG_2) * square + (LOG_1 * f + LOG_0)
+    high = (LOG_7 * f + LOG_6) * square + (LOG_5 * f + LOG_4)
+    p = (high * (square * square) + low) * f - HALF
+    # Beside any exponent but 0 the last bit of ln 2 is too little to count.
+    value = np.float32(exponent) * EXPONENT_LN2 + (p * square + f)
     return value if x < INFINITY else x
 
 
