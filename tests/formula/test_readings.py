@@ -26,7 +26,7 @@ EXPONENTS = {  # exponents that each unit can have, once its weights are exact
     **dict.fromkeys(["NPU", "NaiveNPU", "RealNPU", "RealNPUModified", "NRU"], (-1, 0, 1)),
     **dict.fromkeys(["INALU", "INALUShared", "GNALU", "NMRU", "NMRUPlain", "NMRUGated"], (-1, 0, 1)),
     **dict.fromkeys(["SNMU", "SNMUBatch"], (0, 1)),
-    **dict.fromkeys(["MCFC", "MulMCFC"], (1,)),
+    **dict.fromkeys(["MCFC", "MulMCFC", "MulMCFCSignINALU", "MulMCFCSignRealNPU"], (1,)),
 }
 
 
@@ -41,6 +41,7 @@ def exact(name, weights, product=True):
     ones = torch.ones(len(weights), dtype=torch.float64)
     reciprocal = torch.cat([(w > 0).double(), (w < 0).double()], -1)
     none = torch.zeros(1, dtype=torch.float64)
+    scaled = {"junction": w, "out": none + BIG, "bias": none, "shift": none}
     return {
         "INALU": {**sides, "gate": gate},
         "INALUShared": {name: value for name, value in sides.items() if name.endswith("add")} | {"gate": gate},
@@ -51,7 +52,8 @@ def exact(name, weights, product=True):
         "NMRUPlain": {"weight": reciprocal},
         "NMRUGated": {"weight": reciprocal, "gate": torch.ones(2 * len(weights), dtype=torch.float64)},
         "MCFC": {"junction": w, "out": none + BIG, "bias": none},
-        "MulMCFC": {"junction": w, "out": none + BIG, "bias": none, "shift": none},
+        **dict.fromkeys(["MulMCFC", "MulMCFCSignINALU"], scaled),
+        "MulMCFCSignRealNPU": {**scaled, "gate": ones},
     }.get(name, {"weight": w} | ({"gate": ones} if name.startswith("Real") else {}))
 
 
@@ -155,7 +157,10 @@ def test_what_has_no_formula():
     scaled.shift.data += 1.0
     closed = NMRU(2, 1, gated=True)
     closed.weight.data, closed.gate.data = torch.tensor([[1.0, 0.0, 0.0, 1.0]]), torch.tensor([1.0, 0.0, 1.0, 0.0])
-    for name, built in (("GNALU", undecided), ("NPU", wavy), ("MulMCFC", scaled), ("NMRUGated", closed)):
+    unsigned = MulMCFC(2, 1, sign="cosine")
+    unsigned.out.data.fill_(BIG), unsigned.gate.data.zero_()
+    without = (("GNALU", undecided), ("NPU", wavy), ("MulMCFC", scaled), ("NMRUGated", closed))
+    for name, built in (*without, ("MulMCFCSignRealNPU", unsigned)):
         assert value_of(name, built, x, [2, 3]) is None
     wavy.imaginary.data.zero_()
     assert value_of("NPU", wavy, x, [2, 3]) is not None

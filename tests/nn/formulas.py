@@ -88,6 +88,19 @@ def mul_mcfc(x, o, p):
         return np.exp(mcfc(np.log(x), o, p) + p["shift"][o])
 
 
+def mul_mcfc_product(x, o, p):
+    shares = [np.exp(column[o]) / sum(np.exp(column)) for column in p["junction"].T]
+    sign = np.prod([share * np.sign(xi) + 1 - share for share, xi in zip(shares, x, strict=True)])
+    return mul_mcfc(np.abs(x), o, p) * sign
+
+
+def mul_mcfc_cosine(x, o, p):
+    shares = [np.exp(column[o]) / sum(np.exp(column)) for column in p["junction"].T]
+    gates = np.clip(p["gate"], 0, 1)
+    turns = sum(share * g for share, g, xi in zip(shares, gates, x, strict=True) if xi < 0)
+    return mul_mcfc(np.abs(x), o, p) * np.cos(np.pi * turns)
+
+
 FORMULAS = {
     "INALU": inalu,
     "INALUShared": inalu,
@@ -104,6 +117,8 @@ FORMULAS = {
     "SNMUBatch": snmu,
     "MCFC": mcfc,
     "MulMCFC": mul_mcfc,
+    "MulMCFCSignINALU": mul_mcfc_product,
+    "MulMCFCSignRealNPU": mul_mcfc_cosine,
 }
 """Formula of each unit in evaluation mode."""
 TRAINING = {

@@ -53,9 +53,9 @@ def test_inputs_must_be_floating(unit, dtype):
 @pytest.mark.parametrize("layer", [NAU, NMU, NACMulNMU, NACAdd, NACMul, NALU, GatedNAUNMU])
 def test_options_are_named(layer):
     known = {
-        **dict.fromkeys((NAU, GatedNAUNMU), ("default", "paper", "small")),
+        **dict.fromkeys((NAU, GatedNAUNMU), ("default", "paper", "small", "fifth")),
         **dict.fromkeys((NMU, NACMulNMU), ("default", "paper", "unit", "small", "near-one")),
-    }.get(layer, ("default", "paper"))
+    }.get(layer, ("default", "paper", "small"))
     with pytest.raises(ValueError, match=f"^init must be {' or '.join(map(repr, known))}, got 'glorot'$"):
         layer(4, 2, init="glorot")
 

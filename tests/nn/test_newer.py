@@ -10,7 +10,7 @@ from tests.nn import formulas
 from tests.nn.formulas import FORMULAS, TRAINING, chosen
 
 from arithmos import functional
-from arithmos.nn import GNALU, INALU, MCFC, NALU, NEWER, NMRU, NMU, NRU, SNMU, LinearSigmoid, RealNPU
+from arithmos.nn import CELLS, GNALU, INALU, MCFC, NALU, NEWER, NMRU, NMU, NRU, SNMU, LinearSigmoid, RealNPU
 
 units = pytest.mark.parametrize("unit", NEWER.values(), ids=lambda unit: unit.name)
 values = st.floats(-8, 8).filter(lambda v: abs(v) > 0.01)
@@ -240,6 +240,75 @@ def test_an_mcfc_of_one_output_adds_all_inputs():
     assert torch.softmax(mcfc.junction, 0).tolist() == [[1.0] * 5]
     assert mcfc.junction.norm().item() == pytest.approx(1)
     assert mcfc.sparsity() < 0
+
+
+@pytest.mark.parametrize("name", ["MulMCFCSignINALU", "MulMCFCSignRealNPU"])
+def test_signed_products_have_a_gradient_at_zero(name):
+    """Random inputs are 0 in one of some ten million, and one NaN would end a run."""
+    built = NEWER[name].build(3, 2)
+    x = torch.tensor([[0.0, -2.0, 3.0]], requires_grad=True)
+    built(x).sum().backward()
+    assert all(tensor.grad.isfinite().all() for tensor in (*built.parameters(), x))
+
+
+@pytest.mark.parametrize("name", ["MulMCFCSignINALU", "MulMCFCSignRealNPU"])
+def test_signed_products_multiply(name):
+    built = NEWER[name].build(3, 1)
+    built.out.data.fill_(40.0)
+    if built.gate is not None:
+        assert built.gate.tolist() == [0.5] * 3
+        built.gate.data.fill_(1.0)
+    found = built(torch.tensor([[2.0, -3.0, 5.0], [-2.0, -3.0, 5.0]])).flatten().tolist()
+    assert found == pytest.approx([-30.0, 30.0], rel=1e-5)
+
+
+def test_gates_of_signs_are_regularized_by_a_tenth_of_the_weights():
+    plain, gated = (NEWER[name].build(3, 1) for name in ("MulMCFCSignINALU", "MulMCFCSignRealNPU"))
+    gated.load_state_dict({**plain.state_dict(), "gate": torch.tensor([0.0, 0.5, 0.9])})
+    assert (gated.sparsity() - plain.sparsity()).item() == pytest.approx(0.1 * (0.0 + 0.5 + 0.1) / 3)
+
+
+def test_the_nalu_of_the_large_task_has_a_bias_and_starts_small():
+    built = CELLS["NALUBiased"].build(3, 2, dtype=torch.float64)
+    assert [name for name, _ in built.named_parameters()] == ["add.W_hat", "add.M_hat", "gate.weight", "gate.bias"]
+    for parameter in built.parameters():
+        assert 0 <= parameter.min() <= parameter.max() <= 0.1
+    w_hat, m_hat, gates, bias = (parameter.detach().numpy() for parameter in built.parameters())
+    x = np.array([[2.0, -3.0, 0.0]])
+    w = np.tanh(w_hat) / (1 + np.exp(-m_hat))
+    g = 1 / (1 + np.exp(-(x @ gates.T + bias)))
+    expected = g * (x @ w.T) + (1 - g) * np.exp(np.log(np.abs(x) + 1e-8) @ w.T)
+    np.testing.assert_allclose(built(torch.from_numpy(x)).detach().numpy(), expected, rtol=1e-12)
+
+
+def test_one_gate_for_all_outputs_is_a_gate_of_equal_rows():
+    one, many = (CELLS[name].build(3, 2, dtype=torch.float64) for name in ("NALUVector", "NALU"))
+    own = one.state_dict()
+    many.load_state_dict({**own, "gate.weight": own["gate.weight"].expand(2, 3)})
+    x = torch.randn(5, 3, dtype=torch.float64)
+    torch.testing.assert_close(one(x), many(x))
+    assert own["gate.weight"].shape == (1, 3)
+    torch.testing.assert_close(one.gate_value(x), many.gate_value(x))
+
+
+def test_with_one_output_one_gate_changes_nothing():
+    """Even the initial weights of a seed are the same."""
+    built = []
+    for name in ("NALUVector", "NALU"):
+        torch.manual_seed(0)
+        built.append(CELLS[name].build(3, 1).state_dict())
+    assert all(torch.equal(built[0][name], built[1][name]) for name in built[1])
+
+
+def test_means_of_initial_weights():
+    built = INALU(1000, 10, init="g 1, M -1, W 0, sd 0.5")
+    for name, mean in {"W_add": 0.0, "W_mul": 0.0, "M_add": -1.0, "M_mul": -1.0}.items():
+        parameter = built.get_parameter(name)
+        assert (parameter.mean().item(), parameter.std().item()) == pytest.approx((mean, 0.5), abs=0.02)
+    gates = INALU(1, 10_000, init="g 1, M -1, W 0, sd 0.5").gate
+    assert (gates.mean().item(), gates.std().item()) == pytest.approx((1.0, 0.5), abs=0.02)
+    with pytest.raises(ValueError, match=r"^init must be 'original' .* or 'g 0, M -1, W 1, sd 0.1', got 'g 0, M -1'$"):
+        INALU(2, 1, init="g 0, M -1")
 
 
 def test_starts():

@@ -64,17 +64,20 @@ def test_numbers_without_a_spec_are_not_run():
     whole = verdicts_of(Cells("absolute", {}), paper.experiments)
     assert set(whole["verdict"]) == {"not run"}
     assert len(whole) == 112 + 112 + 216 + 32
-    lost = whole[whole["experiment"] == "start-addition"]
-    assert len(lost) == 54
-    assert lost["published_k"].sum() == 215
+    lost = whole[whole["experiment"] == "simple-addition"]
+    assert len(lost) == 28
+    assert lost["published_k"].sum() == 194
     assert lost["note"].str.contains("was not released").all()
+    slow = whole[whole["experiment"] == "start-addition"]
+    assert (len(slow), slow["published_k"].sum()) == (54, 215)
+    assert slow["note"].str.contains("hours").all()
     one = verdicts_of(Cells("absolute", {}), paper.experiments[:1])
     assert (one["note"] != "").sum() == (one["model"] == "NALUVector").sum() == 7
     part = verdicts_of(Cells("absolute", {}), [paper.experiments[0].select(models=[MODELS["NMU"]], seeds=3)])
     assert set(part["model"]) == {"NALUVector"}  # the rows of other models belong to the whole experiment
     counts = matrix(whole).set_index("experiment")
     assert counts.loc["start-division", "zero not run"] == 54
-    assert "Not run: Experiment 3, 216 numbers; the program" in " ".join(render_verdicts(whole).split())
+    assert "Not run: Experiment 2, 112 numbers; the program" in " ".join(render_verdicts(whole).split())
 
 
 def test_every_number_without_a_spec_has_a_reason():

@@ -93,8 +93,11 @@ NEWER = Catalogue(
     snmu.batch_unit,
     mcfc.unit,
     mcfc.mul_unit,
+    mcfc.inalu_unit,
+    mcfc.real_npu_unit,
 )
 """Units published since 2020."""
 
-CELLS = UNITS.add(*NEWER.values(), linear.sigmoid_unit, linear.tanh_unit, lstm.unit, solved.add_unit, solved.mul_unit)
+BASELINES = (nalu.biased_unit, nalu.vector_unit, linear.sigmoid_unit, linear.tanh_unit)
+CELLS = UNITS.add(*NEWER.values(), *BASELINES, lstm.unit, solved.add_unit, solved.mul_unit)
 """Everything that a spec can name: the units, baselines of theirs, and cells that only sequential tasks have."""

@@ -11,6 +11,8 @@ with weights :math:`\tanh(\hat W) \odot \sigma(\hat M)`, signs by the weights of
 :math:`g = \sigma(G x)`.
 """
 
+import re
+
 import torch
 from torch import Tensor, nn
 
@@ -33,6 +35,23 @@ INITS: dict[str, tuple[Init, Init, Init]] = {
 }
 """Rules for W_hat, M_hat and the gate: of the authors' training scripts, the primer by Mistry et al. (2022), and the
 library of Heim et al. (2020)."""
+NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?)"
+MEANS = re.compile(f"g {NUMBER}, M {NUMBER}, W {NUMBER}, sd {NUMBER}")
+"""Text of normal distributions about other means, all with one standard deviation."""
+
+
+def initial_rules(init: str) -> tuple[Init, Init, Init]:
+    """Return the rules for W_hat, M_hat and the gate: by their name, or by means and standard deviation.
+
+    Example:
+        >>> initial_rules("g 0, M -1, W 1, sd 0.1") == initial_rules("original")
+        True
+    """
+    found = MEANS.fullmatch(init) if isinstance(init, str) else None
+    if found is None:
+        return choose("init", init, INITS | {"g 0, M -1, W 1, sd 0.1": INITS["original"]})
+    gate, m, w, deviation = map(float, found.groups())
+    return Normal(w, deviation), Normal(m, deviation), Normal(gate, deviation)
 
 
 def signed_exp_log(x: Float[Tensor, "*batch i"], weight: Float[Tensor, "o i"]) -> Float[Tensor, "*batch o"]:
@@ -88,7 +107,8 @@ class INALU(UnitLayer):
         shared: whether the sum and the product have the same weights.
         init: "original" draws W_hat, M_hat and the gate's logits from normal distributions about 1, -1 and 0, as the
             authors' runs did; "primer" about 0.88, 0.5 and 0, as those of Mistry et al. did; "glorot" as Glorot and
-            Bengio propose, with an input gate only.
+            Bengio propose, with an input gate only. A text such as "g 0, M -1, W 1, sd 0.1" sets the means and the
+            standard deviation.
         input_gate: whether the gate depends on the input, by a matrix in place of one logit per output.
         device: device of the parameters, by default that of torch.
         dtype: floating-point type of the parameters, by default that of torch.
@@ -119,7 +139,7 @@ class INALU(UnitLayer):
         dtype: Dtype = None,
     ) -> None:
         super().__init__(in_features, out_features)
-        choose("init", init, INITS)
+        initial_rules(init)
         if init == "glorot" and not input_gate:
             raise ValueError("init='glorot' must go with input_gate=True: it is for matrices")
         self.shared, self.init, self.input_gate = shared, init, input_gate
@@ -132,7 +152,7 @@ class INALU(UnitLayer):
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw all parameters, in their order."""
-        rules = dict(zip(("W", "M", "g"), INITS[self.init], strict=True))
+        rules = dict(zip(("W", "M", "g"), initial_rules(self.init), strict=True))
         for name, parameter in self.named_parameters():
             rules[name[0]].draw_(parameter, generator)
 

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from .._typing import Device, Dtype, Float
 from ._aggregate import linear
-from ._init import NACRange
+from ._init import Init, NACRange, Uniform
 from ._layer import UnitLayer, choose, matrix
 from ._unit import Unit
 
-INITS = {"default": NACRange(), "paper": NACRange(floor=0)}
+INITS: dict[str, Init] = {"default": NACRange(), "paper": NACRange(floor=0), "small": Uniform(0.0, 0.1)}
 
 
 def nac_weight(W_hat: Float[Tensor, "o i"], M_hat: Float[Tensor, "o i"]) -> Float[Tensor, "o i"]:
@@ -36,7 +36,8 @@ class NACAdd(UnitLayer):
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
         init: "default" draws W_hat and M_hat as the published runs did; "paper" follows the paper's text, which has no
-            solution for in_features + out_features up to 4 and raises ValueError there.
+            solution for in_features + out_features up to 4 and raises ValueError there; "small" draws them from
+            U[0, 0.1], as Heim et al. (2020) did.
         device: device of the parameters, by default that of torch.
         dtype: floating-point type of the parameters, by default that of torch.
 

@@ -28,7 +28,8 @@ class NACMul(NACAdd):
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the output.
         init: "default" draws W_hat and M_hat as the published runs did; "paper" follows the paper's text, which has no
-            solution for in_features + out_features up to 4 and raises ValueError there.
+            solution for in_features + out_features up to 4 and raises ValueError there; "small" draws them from
+            U[0, 0.1], as Heim et al. (2020) did.
         device: device of the parameters, by default that of torch.
         dtype: floating-point type of the parameters, by default that of torch.
 

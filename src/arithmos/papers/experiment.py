@@ -18,6 +18,8 @@ MOST_SEEDS = 1_000_000
 
 LENGTH = "test_length"
 """Axis of sequences: the lengths that each spec is tested on."""
+INIT = "init"
+"""Axis of initial weights: the option of this name of a network's first layer."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ class Experiment:
         title: title on one line.
         specs: specs to run, in the order in which they are shown.
         seeds: number of seeds of each, 0 … seeds - 1.
-        axis: what a figure sweeps: the name of a field of the spec, its task or its schedule, or "test_length" for the
-            lengths that each spec is tested on; empty for a table.
+        axis: what a figure sweeps: the name of a field of the spec, its task or its schedule, "init" for the initial
+            weights, or "test_length" for the lengths that each spec is tested on; empty for a table.
         published: its published values, if any.
         paper: key of its paper, which sets it; empty for a user's experiment.
         criterion: name of the thresholds that decide by default; empty for the first of its paper, or of its tasks.
@@ -148,10 +150,13 @@ class Experiment:
 def axis_value(spec: Spec, axis: str) -> float | str:
     """Return the position of a spec on the axis of a figure: a field of the spec, its task, schedule or optimizer.
 
-    On the axis of lengths it has several, from its shortest to its longest.
+    On the axis of lengths it has several, from its shortest to its longest; on that of initial weights it is the option
+    of its first layer.
     """
     if axis == LENGTH and spec.task.test_lengths:
         return f"{min(spec.task.test_lengths)} to {max(spec.task.test_lengths)}"
+    if axis == INIT:
+        return str(dict(spec.model.layers[0].options).get(INIT, "default"))
     for place in (spec, spec.task, spec.model.schedule, spec.optimizer):
         value = getattr(place, axis, None)
         if isinstance(value, tuple) and axis == "layer_rates":

@@ -11,12 +11,13 @@ from .published import Published
 class NotRun:
     """Published numbers that were not run, and why.
 
-    They are rows of an experiment's table for which the experiment has no spec, or a table that no experiment has.
+    They are rows of an experiment's table for which the experiment has no spec, or whose runs are not made, or a table
+    that no experiment has.
 
     Args:
         name: name of the experiment; for a table without one, a name of its own.
         reason: why they were not run, without a full stop.
-        models: models of the experiment's table that it is about; empty for all that have no spec.
+        models: models of the experiment's table that it is about; empty for all.
         item: place of the numbers in the paper; by default that of the experiment.
         published: the table, if no experiment has it.
         paper: key of its paper, which sets it.

@@ -89,8 +89,7 @@ RECIPES: Mapping[str, Recipe] = {
     "NMRU": Recipe(10.0, Adam(lr=1e-2, clip_norm=1.0)),
     "SNMU": Recipe(10.0),
     "SNMUBatch": Recipe(10.0),
-    "MCFC": Recipe(10.0),
-    "MulMCFC": Recipe(10.0),
+    **dict.fromkeys(("MCFC", "MulMCFC", "MulMCFCSignINALU", "MulMCFCSignRealNPU"), Recipe(10.0)),
 }
 """Training of each unit on two inputs, by its name; others are trained by Adam alone.
 

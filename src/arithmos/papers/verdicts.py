@@ -12,6 +12,7 @@ Otherwise the runs cannot tell.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, get_args
 
@@ -56,8 +57,9 @@ def verdicts(
 
     The verdict is "agrees" or "differs"; "cannot tell" if `power` is below 80 %, or if there are too few solved runs
     for any test; "too few runs" if we have fewer runs than were published; or "not run". Numbers for which no spec
-    exists are not run either, and `note` has the reason. Tables that no experiment has are included where all
-    experiments of a paper are judged; `experiment` is then the name of their group.
+    exists are not run either; `note` has the reason, which a paper can also state for runs that are not made yet.
+    Tables that no experiment has are included where all experiments of a paper are judged; `experiment` is then the
+    name of their group.
 
     Args:
         store: the store of the runs.
@@ -113,6 +115,7 @@ def _rows(cells: Cells, experiment: Experiment) -> Iterator[tuple[dict[str, Any]
     published = experiment.published
     if published is None:
         return
+    paper = PAPERS[experiment.paper]
     for spec, at, cell in cells.of(experiment):
         names, row = experiment.describe(spec, at), experiment.printed(spec, at)
         about = {
@@ -123,9 +126,11 @@ def _rows(cells: Cells, experiment: Experiment) -> Iterator[tuple[dict[str, Any]
         }
         about |= {name: names[name] for name in ("operation", "model", "label")}
         about |= {"n": cell.n, "k": cell.k, "engine": cell.engine}
-        for measure, compare in PAPERS[experiment.paper].comparisons.items():
+        for measure, compare in paper.comparisons.items():
             if not math.isnan(row.get(measure, math.nan)):
                 compared = compare(cell, row, published, spec.iterations)
+                if not cell.n:
+                    compared = replace(compared, note=paper.reason(experiment.name, spec.model.name) or compared.note)
                 needed = min(row["n"], published.stated or row["n"])
                 yield _row(about | {"measure": measure}, cell, row, compared, needed), compared
 

@@ -21,7 +21,7 @@ from ..._keys import (
 from ...spec import LM, OPTIMIZERS, Adam, InputRegularizer, Penalty, RMSprop, Spec
 from ...spec.optimizers import PENALTIES
 from ...tasks import KINDS
-from ..experiment import LENGTH
+from ..experiment import INIT, LENGTH
 
 _FIRST_ORDER = (
     ("layer_rates", NUMBERS, "Factor of the learning rate for each layer; empty for 1 everywhere."),
@@ -39,7 +39,7 @@ _TABLES: dict[str, tuple[Key, ...]] = {
         Key(
             "axis",
             TEXT,
-            "Key along the axis of a figure; by default the only list, if there is one; test_length for sequences.",
+            "Key along the axis of a figure; by default the only list, if there is one; also init, test_length.",
         ),
         Key("parts", PARTS, "Parts of the experiment that differ in some keys."),
     ),
@@ -125,9 +125,9 @@ def tables() -> dict[str, tuple[Key, ...]]:
 
 
 def axes() -> list[str]:
-    """Return the possible axes of a figure: keys, and the lengths that sequences of digits are tested on."""
+    """Return the possible axes of a figure: keys, initial weights, and the lengths that sequences are tested on."""
     swept = (key.name for keys in tables().values() for key in keys if key.sweep)
-    return [*(name for name in swept if name != "operation"), LENGTH]
+    return [*(name for name in swept if name != "operation"), INIT, LENGTH]
 
 
 def markdown(keys: Iterable[Key]) -> str:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from ..finding import read_findings
-from ..not_run import read_not_run
 from ..paper import Paper
 from .estimators import COMPARISONS
 from .experiments import CONTENTS
@@ -15,7 +14,6 @@ paper = Paper(
     experiments=CONTENTS,
     comparisons=COMPARISONS,
     findings=read_findings(Path(__file__).with_name("findings.toml")),
-    not_run=read_not_run(Path(__file__).with_name("not_run.toml")),
     introduction="The simple task: two layers are to find a + b, a·b, a/b and √a at once. The published numbers are "
     "mean errors on a grid twice as wide as the training range, with negative inputs. The paper has no threshold; here "
     "a run is solved by a test error below 10⁻⁵. The large task: an operation on two sums over 100 inputs, by 100 "

@@ -53,13 +53,14 @@ SETTINGS: dict[Operation, LargeTask] = {
 
 SUM = Layer("NAU", (("clip", False), ("init", "small"), ("project", False)))
 """Their NAU, a plain matrix; all weights of this task start from U[0, 0.1]."""
-UNITS: dict[str, Layer] = {
-    "NPU": Layer("NPU", (("init", "small"),)),
-    "RealNPU": Layer("RealNPU", (("init", "small"),)),
-    "NMU": Layer("NMU", (("init", "small"), ("project", False))),
-    "NaiveNPU": Layer("NaiveNPU", (("init", "small"),)),
+NETWORKS: dict[str, tuple[Layer, Layer]] = {
+    "NPU": (SUM, Layer("NPU", (("init", "small"),))),
+    "RealNPU": (SUM, Layer("RealNPU", (("init", "small"),))),
+    "NMU": (SUM, Layer("NMU", (("init", "small"), ("project", False)))),
+    "NaiveNPU": (SUM, Layer("NaiveNPU", (("init", "small"),))),
+    "NALU": (Layer("NALUBiased"), Layer("NALUBiased")),
 }
-"""Second layers."""
+"""Layers of the networks, by the unit of the second one."""
 
 
 def spec(unit: str, operation: Operation) -> Spec:
@@ -72,7 +73,7 @@ def spec(unit: str, operation: Operation) -> Spec:
         task=Arithmetic(
             operation=operation, input_size=INPUTS, fixed=SUMS, interpolation=own.inside, extrapolation=own.outside
         ),
-        model=Model(unit, (SUM, UNITS[unit]), label=unit, penalties=(penalty,)),
+        model=Model(unit, NETWORKS[unit], label=unit, penalties=(penalty,)),
         hidden_size=INPUTS,
         iterations=length,
         optimizer=RMSprop(lr=own.lr, alpha=0.9, eps=1e-8),
@@ -84,7 +85,7 @@ LARGE = tuple(
         name=f"large-{own.word}",
         item="Table: large task",
         title=f"{own.word.capitalize()} of sums over 100 inputs",
-        specs=tuple(spec(unit, operation) for unit in UNITS),
+        specs=tuple(spec(unit, operation) for unit in NETWORKS),
         seeds=own.seeds,
         published=Published(Path(__file__).with_name("published") / f"large-{own.word}.csv"),
         by_weights=True,

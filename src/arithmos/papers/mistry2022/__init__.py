@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from ..finding import read_findings
-from ..not_run import read_not_run
 from ..paper import Criterion, Paper
 from .estimators import COMPARISONS
 from .experiments import CONTENTS
@@ -24,7 +23,6 @@ paper = Paper(
     },
     comparisons=COMPARISONS,
     findings=read_findings(Path(__file__).with_name("findings.toml")),
-    not_run=read_not_run(Path(__file__).with_name("not_run.toml")),
     introduction="One layer is to find an operation on two inputs, in nine ranges. Settings are those of the released "
     "program. Published numbers are known for the NAU and the NMU only, from a note that draws their runs again; the "
     "figures of the other units exist as pictures.",

@@ -11,7 +11,10 @@ from ..published import Published
 UNITS: dict[Operation, tuple[str, ...]] = {
     "add": ("NAU", "NACAdd", "NALU", "GNALU", "INALU", "MCFC"),
     "sub": ("NAU", "NACAdd", "NALU", "GNALU", "INALU"),
-    "mul": ("NMU", "NACMul", "NALU", "GNALU", "INALU", "NPU", "RealNPU", "MulMCFC"),
+    "mul": (
+        *("NMU", "NACMul", "NALU", "GNALU", "INALU", "NPU", "RealNPU"),
+        *("MulMCFC", "MulMCFCSignINALU", "MulMCFCSignRealNPU"),
+    ),
     "div": ("NACMul", "NALU", "GNALU", "INALU", "NPU", "RealNPU"),
 }
 """Units on each operation, those of the later note on MC-FC included."""

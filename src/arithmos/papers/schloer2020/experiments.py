@@ -1,6 +1,7 @@
 """Experiments of Schlör et al. (2020): one layer on two inputs, and two layers on sums over 100 inputs."""
 
 import dataclasses
+import itertools
 from pathlib import Path
 
 from ...spec import Layer, Model, Penalty, RMSprop, Spec
@@ -35,8 +36,28 @@ MODELS = (
 
 FUNCTIONS = (("U[-3,3]", "U[-5,-3]"), ("N(0,1)[-3,3]", "N(3.5,0.16667)[3,4]"))
 """Distributions of experiment 4."""
-DEEP = tuple(dataclasses.replace(model, layers=model.layers * 2) for model in MODELS)
+VECTOR = Model("NALUVector", (Layer("NALUVector"),), label="NALU (one gate)")
+"""NALU with one gate for all outputs; with one output it is the NALU."""
+DEEP = tuple(dataclasses.replace(model, layers=model.layers * 2) for model in (*MODELS, VECTOR))
 """Networks of two layers."""
+
+
+START_RANGES = ("N(0,1)[-2,2]", "N(-10,1)[-18,-2]∪N(10,1)[2,18]")
+"""Distributions of experiment 3: test inputs are beyond ±2, about ±10."""
+START_EPOCHS = 201
+START_SEEDS = 20
+MEANS = (-1, 0, 1)
+DEVIATIONS = (0.1, 0.5)
+STARTS = tuple(
+    f"g {g}, M {m}, W {w}, sd {deviation}" for g, m, w, deviation in itertools.product(MEANS, MEANS, MEANS, DEVIATIONS)
+)
+"""Initial weights of experiment 3: means of gates, M_hat and W_hat, and their standard deviation."""
+
+
+def _start(operation: str, start: str) -> Spec:
+    """Return a spec of experiment 3: initial weights of the iNALU with two layers."""
+    model = dataclasses.replace(DEEP[1], layers=(Layer("INALU", (("init", start),)),) * 2)
+    return dataclasses.replace(_function(model, operation, START_RANGES), iterations=START_EPOCHS * EPOCH)
 
 
 def _function(model: Model, operation: str, ends: tuple[str, str]) -> Spec:
@@ -70,6 +91,18 @@ CONTENTS = (
             seeds=SEEDS,
             axis="interpolation",
             published=_published(word),
+        )
+        for operation, word in WORDS.items()
+    ],
+    *[
+        Experiment(
+            name=f"start-{word}",
+            item="Experiment 3",
+            title=f"Initial weights of two layers, {word} of two sums over 100 inputs",
+            specs=tuple(_start(operation, start) for start in STARTS),
+            seeds=START_SEEDS,
+            axis="init",
+            published=_published(f"start-{word}"),
         )
         for operation, word in WORDS.items()
     ],
