@@ -128,7 +128,10 @@ class Clock:
 
 
 def _groups(runs: pa.Table) -> Iterator[tuple[tuple[str, ...], NDArray[np.float64]]]:
-    """Yield the seconds of runs by spec, engine and GPU. Arrow's `group_by` and `to_numpy` would load pandas."""
+    """Yield the seconds of runs by spec, engine and GPU, where they are known.
+
+    Arrow's `group_by` and `to_numpy` would load pandas.
+    """
     if not len(runs):
         return
     named = ("spec_id", "engine", "gpu")
@@ -139,7 +142,8 @@ def _groups(runs: pa.Table) -> Iterator[tuple[tuple[str, ...], NDArray[np.float6
     starts = np.flatnonzero(np.diff(codes[:, order], prepend=-1).any(axis=0))
     elapsed = np.from_dlpack(runs["elapsed_s"].combine_chunks())[order]
     for place, part in zip(order[starts], np.split(elapsed, starts[1:]), strict=True):
-        yield tuple(of[code] for of, code in zip(names, codes[:, place], strict=True)), part
+        if len(known := part[np.isfinite(part)]):
+            yield tuple(of[code] for of, code in zip(names, codes[:, place], strict=True)), known
 
 
 def _images(spec: "Spec | Work") -> int:
