@@ -52,9 +52,9 @@ class FractionalSIR(Observations):
 
     Example:
         >>> FractionalSIR(points=3).trajectory().round(1)
-        array([[1.00e+02, 0.00e+00, 0.00e+00],
-               [1.70e+00, 3.69e+01, 6.14e+01],
-               [6.80e+00, 1.83e+01, 7.49e+01]])
+        array([[100. ,   0. ,   0. ],
+               [  7.7,  16.6,  75.7],
+               [ 10.5,  14.9,  74.6]])
     """
 
     kind = "sir"
