@@ -61,7 +61,10 @@ def test_the_rule_of_a_task():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"input_size": 4}, r"^rule 'module' is for two subsets of one input each, got lengths \[2, 2\]$"),
+        (
+            {"input_size": 4},
+            r"^rule 'module' is for two subsets of one input each, got lengths \[2, 2\] by input_size 4 and subset_ratio 0.5$",
+        ),
         ({"rule": "modul"}, "rule"),
     ],
 )

@@ -38,8 +38,8 @@ def nalu(
     """
     add_weight = nac_weight(*add)
     mul_weight = add_weight if mul is None else nac_weight(*mul)
-    product = exp_log(x, mul_weight, epsilon=epsilon)
-    return mix(gate(x, gate_weight, gate_bias), linear(x, add_weight), product)
+    g, total = gate(x, gate_weight, gate_bias), linear(x, add_weight)
+    return mix(g, total, exp_log(x, mul_weight, epsilon=epsilon))
 
 
 class NALU(UnitLayer):

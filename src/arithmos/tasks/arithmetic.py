@@ -132,7 +132,8 @@ class Arithmetic(Observations):
     def _check_module(self) -> None:
         lengths = [stop - start for start, stop in self.fixed or self.subsets_at(0)]
         if lengths != [1, 1]:
-            raise ValueError(f"rule 'module' is for two subsets of one input each, got lengths {lengths}")
+            given = "fixed" if self.fixed else f"input_size {self.input_size} and subset_ratio {self.subset_ratio}"
+            raise ValueError(f"rule 'module' is for two subsets of one input each, got lengths {lengths} by {given}")
 
     def _subsets(self, fixed: object) -> tuple[Subset, ...]:
         pairs = _checks.pairs("fixed", fixed, MOST_SUBSETS)
