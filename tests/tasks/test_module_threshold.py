@@ -63,7 +63,8 @@ def test_the_rule_of_a_task():
     [
         (
             {"input_size": 4},
-            r"^rule 'module' is for two subsets of one input each, got lengths \[2, 2\] by input_size 4 and subset_ratio 0.5$",
+            r"^rule 'module' is for two subsets of one input each, got lengths \[2, 2\] "
+            r"by input_size 4 and subset_ratio 0\.5$",
         ),
         ({"rule": "modul"}, "rule"),
     ],
