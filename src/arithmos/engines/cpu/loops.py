@@ -269,8 +269,8 @@ class _Writer:
         self.scratch |= {before: lanes + "i", rest: lanes}
         here, after = place(before, lanes + "i"), place(rest, lanes)
 
-        def over_lanes(lines: list[str]) -> list[str]:
-            return ["for b in range(LANES):", *indented(lines)] if lanes else lines
+        def over_lanes(lines: list[str], count: str = "LANES") -> list[str]:
+            return [f"for b in range({count}):", *indented(lines)] if lanes else lines
 
         read: list[str] = []
         if adjoint.op != "const":
@@ -282,9 +282,7 @@ class _Writer:
         lines = over_lanes([f"{after} = float32(1.0)"])
         lines += self.passed([factor], lambda: [f"{here} = {after}", f"{after} *= {self.of(factor)}"])
         # A loop of a known length this short LLVM would unroll before it came to vectors.
-        lines += [
-            line.replace("LANES", f"{rest}.size") for line in over_lanes([*read, f"{after} = {self.of(adjoint)}"])
-        ]
+        lines += over_lanes([*read, f"{after} = {self.of(adjoint)}"], f"{rest}.size")
         return lines, [f"{self.of(node)} = {here} * {after}", f"{after} *= {self.of(factor)}"]
 
 
