@@ -11,7 +11,7 @@ from arithmos.engines.cpu import CpuEngine
 from arithmos.engines.cpu.kernel import source
 from arithmos.engines.cpu.memory import LINE, blocks
 from arithmos.engines.cpu.philox import lane_rows
-from arithmos.engines.cpu.run import RunState, program_of
+from arithmos.engines.cpu.run import Group, RunState, program_of
 from arithmos.spec import MODELS, Layer, Model, Spec
 from arithmos.tasks import TEN_PARAMETERS, Arithmetic
 
@@ -100,7 +100,7 @@ def test_an_abandoned_iterator_suspends_what_is_in_the_air():
 
 
 def test_an_error_in_a_run_reaches_the_caller(monkeypatch):
-    monkeypatch.setattr(RunState, "advance", lambda self, seconds: 1 / 0)
+    monkeypatch.setattr(Group, "advance", lambda self, seconds: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run([Job(SPEC, (0,))])
 

@@ -1,8 +1,9 @@
-"""The cpu engine: one fused loop per run, one thread per run (Numba)."""
+"""The cpu engine: one fused loop for a few runs at a time, on one thread (Numba)."""
 
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby, islice
 from queue import SimpleQueue
 
 from ..._platform import cores
@@ -13,12 +14,15 @@ from ..probe import unfit
 from ..resume import guarded
 from ..trace import identity
 from .kernel import make_kernel
-from .run import RunState, program_of
+from .run import Group, RunState, program_of
 
 __all__ = ["CpuEngine"]
 
 CHUNK_S = 0.5
 """Seconds of training between two checks of the caller's control."""
+
+TOGETHER = 4
+"""Runs that train in a group, if there are enough for all threads."""
 
 
 _Kernel = tuple[tuple[object, ...], Optimizer, tuple[Penalty, ...]]
@@ -30,12 +34,12 @@ def _kernel(spec: Spec) -> _Kernel:
 
 
 class CpuEngine:
-    """Engine that trains runs on all cores, one thread per run.
+    """Engine that trains runs on all cores, a thread for each run, or for a few if there are many.
 
     A run's numbers are the same to the bit whatever the threads, the order of the runs and their interruptions.
 
     Args:
-        threads: runs at a time; by default as many as this process may use cores.
+        threads: their number; by default as many as this process may use cores.
 
     Example:
         >>> from arithmos.spec import MODELS, Spec
@@ -67,50 +71,45 @@ class CpuEngine:
         for job in jobs:
             if job.seeds:
                 kernels.setdefault(_kernel(job.spec), job.spec)
-        events: SimpleQueue[tuple[Spec, int] | RunState | BaseException] = SimpleQueue()
+        events: SimpleQueue[tuple[Spec, int] | Group | BaseException] = SimpleQueue()
         stop = threading.Event()
-        flying: set[RunState] = set()
+        flying: set[Group] = set()
 
         def compile(spec: Spec) -> None:
             kernel = make_kernel(program_of(spec), spec)
             kernel.compile(lambda: control.say(f"compiling the kernel of {spec.model.name}"))
 
-        def train(run: RunState) -> None:
+        def train(group: Group) -> None:
             try:
-                while not (run.finished or stop.is_set()):
-                    events.put((run.spec, run.advance(CHUNK_S)))
-                events.put(run)
+                while not (group.finished or stop.is_set()):
+                    events.put((group.spec, group.advance(CHUNK_S)))
+                events.put(group)
             except BaseException as error:
                 events.put(error)
 
         with ThreadPoolExecutor(1) as compiler, ThreadPoolExecutor(self.threads) as pool:
             # A kernel is compiled while the runs of those before it train.
             compiled = {kernel: compiler.submit(compile, spec) for kernel, spec in kernels.items()}
-            runs = ((job.spec, seed) for job in jobs for seed in job.seeds if control.wanted(job.spec, seed))
-            todo = ((spec, seed, compiled[_kernel(spec)]) for spec, seed in runs)
+            todo = (group for job in jobs for group in self._groups(job, control))
             try:
                 while not control.stopped():
                     # More than there are threads, so that none waits while the caller looks at a finished run.
-                    while len(flying) < 2 * self.threads and (following := next(todo, None)) is not None:
-                        spec, seed, kernel = following
-                        try:
-                            run = RunState(spec, seed, control)
-                            kernel.result()
-                        except Failed as error:
-                            control.failed(spec, (seed,), str(error))
-                            continue
-                        flying.add(run)
-                        pool.submit(train, run)
+                    while len(flying) < 2 * self.threads and (group := next(todo, None)) is not None:
+                        compiled[_kernel(group.spec)].result()
+                        flying.add(group)
+                        pool.submit(train, group)
                     if not flying:
                         return
                     event = events.get()
                     if isinstance(event, BaseException):
                         raise event
-                    if isinstance(event, RunState):
+                    if isinstance(event, Group):
+                        while event.runs:
+                            run = event.runs.pop(0)
+                            spared = run.spec.iterations + 1 - run.step  # by NaN
+                            control.advance(run.spec, spared)
+                            yield run.result(self.name)
                         flying.remove(event)
-                        spared = event.spec.iterations + 1 - event.step  # by NaN
-                        control.advance(event.spec, spared)
-                        yield event.result(self.name)
                     else:
                         control.advance(*event)
             finally:
@@ -120,6 +119,22 @@ class CpuEngine:
                 while not events.empty():
                     if isinstance(event := events.get(), tuple):
                         control.advance(*event)
-                for run in flying:
+                for run in (run for group in flying for run in group.runs):
                     if run.step > 0:
                         control.suspend(run.spec, run.seed, run.state())
+
+    def _groups(self, job: Job, control: Control) -> Iterator[Group]:
+        """Yield the runs of a job in groups, which are smaller towards the end, so that no thread waits."""
+        seeds, left = iter(job.seeds), len(job.seeds)
+        while left > 0:
+            size = min(TOGETHER, max(1, left // (2 * self.threads)))
+            left -= size
+            runs = []
+            for seed in islice(seeds, size):
+                if control.wanted(job.spec, seed):
+                    try:
+                        runs.append(RunState(job.spec, seed, control))
+                    except Failed as error:
+                        control.failed(job.spec, (seed,), str(error))
+            for _, alike in groupby(runs, key=lambda run: (run.step, run.setting)):
+                yield Group([*alike])

@@ -22,7 +22,8 @@ WIDTH = LANES // 4
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
 compiled = numba.njit(fastmath={"reassoc", "contract"}, **_OPTIONS)
 exactly_compiled = numba.njit(fastmath={"contract"}, **_OPTIONS)
-always_inlined = numba.njit(fastmath={"contract"}, forceinline=True, **_OPTIONS)
+inlined = numba.njit(fastmath={"reassoc", "contract"}, forceinline=True, **_OPTIONS)
+exactly_inlined = numba.njit(fastmath={"contract"}, forceinline=True, **_OPTIONS)
 
 
 def _widen(function: Any) -> None:

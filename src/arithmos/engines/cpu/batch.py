@@ -9,7 +9,7 @@ from numba.extending import intrinsic
 
 from ...tasks import OPERATIONS
 from . import philox
-from ._compile import LANES, WIDTH, always_inlined, apart, compiled
+from ._compile import LANES, WIDTH, apart, compiled, exactly_inlined
 from ._vectors import DOUBLES, WORD, WORDS, Code, writing
 
 MUL, DIV, ADD, SUB, ROOT, SQUARED, RECIPROCAL = (
@@ -57,7 +57,7 @@ def _sum(typing: Any, x: Any, sums: Any, row: Any, start: Any, stop: Any, unit: 
     return signature, writing(_write_sum, bool(unit.literal_value))
 
 
-@always_inlined
+@exactly_inlined
 def _add_subset(subset, mode, x, x_bits, row, sums):
     if mode == UNIT:
         _sum(x_bits, sums, row, subset[0], subset[1], 1)
@@ -65,7 +65,7 @@ def _add_subset(subset, mode, x, x_bits, row, sums):
         _sum(x, sums, row, subset[0], subset[1], 0)
 
 
-@always_inlined
+@exactly_inlined
 def _combine(operation, total, sums):
     """Combine two sums; LLVM would unroll loops of a known length this short before it came to vectors."""
     if operation == MUL:
@@ -82,7 +82,7 @@ def _combine(operation, total, sums):
             total[b] -= sums[b]
 
 
-@always_inlined
+@exactly_inlined
 def _finish(operation, total, t):
     if operation == SQUARED:
         for b in range(total.size):
@@ -121,7 +121,7 @@ def pick_rows(half_words, inputs, targets, x, t):
             t[o, b] = targets[row, o]
 
 
-@always_inlined
+@exactly_inlined
 def draw_inputs(step, mode, keys, table, half_word, third, low, width, x_words, words, half_words, x):
     """Draw the inputs x `[i, lanes]` of a block; for rows, only the words that choose them.
 

@@ -1,12 +1,13 @@
-"""Fused loop: one compiled function trains one run, from any step to any other.
+"""Fused loop: one compiled function trains runs of one spec, from any step to any other.
 
 It is assembled as text, one call per line: Numba compiles that in half the time of nested functions, and it can be
 read (`print(source(program, spec))`).
 """
 
 import linecache
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from ...spec import Spec
 from ..contract import NEVER
 from . import maths
 from ._cache import LoopCache
-from ._compile import LANES, TABLE_COLUMNS, apart, array_at, compiled, wide
+from ._compile import LANES, TABLE_COLUMNS, apart, array_at, compiled, inlined, wide
 from .batch import ROWS, copy_rows, draw_inputs, draw_noise, pick_rows, target
 from .program import LoopProgram
 from .updates import FUNCTIONS as UPDATES
@@ -119,7 +120,8 @@ def sum_gate(gate, share):
 ARRAYS: dict[str, tuple[str, int]] = {
     # what is learned, and what the judge remembers
     "p": ("float32", 1), "m": ("float32", 1), "v": ("float32", 1), "g": ("float32", 1),
-    "records": ("int64", 1), "ended": ("uint8", 1), "best_step": ("int64", 1), "best": ("float32", 1),
+    "reached": ("int64", 1), "errors": ("float64", 1), "records": ("int64", 1), "ended": ("uint8", 1),
+    "best_step": ("int64", 1), "best": ("float32", 1),
     "best_parameters": ("float32", 1), "last": ("float32", 1), "solved_at": ("int64", 1), "curve": ("float32", 2),
     # what stays the same for a run
     "keys": ("uint64", 2), "tables": ("uint64", 3), "share": ("float32", 2), "subsets": ("int64", 2),
@@ -135,39 +137,48 @@ ARRAYS: dict[str, tuple[str, int]] = {
 }  # fmt: skip
 """Types and dimensions of the arrays that every kernel has, beside those of its program."""
 
-TEMPLATE = """\
-def kernel(table, setting, begin, end):
+EVALUATE = """\
+def evaluate(runs, setting):
+    wide()
+    {shared}
+    live = 0
+    for run in range(runs.shape[0]):
+        {weighed}
+        {judge_weights}
+        ended[0] = any_nan(p)
+        live += 1 - ended[0]
+        errors[:] = 0
+    for block in range(targets.shape[0]):
+        kind = 1 + int(block >= setting.validation_blocks)
+        size = setting.validation_size if kind == 1 else setting.validation_blocks * LANES + setting.test_size
+        if modes[kind] != ROWS:
+            draw_inputs(
+                0, modes[kind], shared_keys, shared_tables[block], setting.half_word, third, lows[kind],
+                widths[kind], x_words, words, half_words, x,
+            )
+        for run in range(runs.shape[0]):
+            {judged}
+            if ended[0]:
+                continue
+            if modes[kind] == ROWS:
+                copy_rows(inputs[block], x)
+            {judge}
+            errors[kind - 1] += squared_error(y, targets[block], size - block * LANES)
+    return live
+"""
+"""Adds up the errors of runs, and returns how many have no NaN. Random inputs are drawn once for all of them."""
+
+TRAIN = """\
+def train(table, setting, begin, end):
     wide()
     {arrays}
-    {sizes}
-    validation = test = gate = step_size = correction = ZERO
+    if ended[0]:
+        return
+    gate = step_size = correction = ZERO
     settled = False
     for step in range(begin, end):
         {weigh}
         recording = step % setting.evaluate_every == 0
-        if recording:
-            if any_nan(p):
-                ended[0] = 1
-                return step
-            {judge_weights}
-            total = total_validation = 0.0
-            size = setting.validation_size
-            for block in range(targets.shape[0]):
-                kind = 1 + int(block >= setting.validation_blocks)
-                if block == setting.validation_blocks:
-                    total_validation, total = total, 0.0
-                    size = setting.validation_blocks * LANES + setting.test_size
-                if modes[kind] == ROWS:
-                    copy_rows(inputs[block], x)
-                else:
-                    draw_inputs(
-                        0, modes[kind], shared_keys, shared_tables[block], setting.half_word, third, lows[kind],
-                        widths[kind], x_words, words, half_words, x,
-                    )
-                {judge}
-                total += squared_error(y, targets[block], size - block * LANES)
-            validation = float32(total_validation / (setting.validation_size * y.shape[0]))
-            test = float32(total / (setting.test_size * y.shape[0]))
         gate = ZERO
         for block in range(tables.shape[0]):
             draw_inputs(
@@ -185,7 +196,9 @@ def kernel(table, setting, begin, end):
             error_gradient(y, t, share[block], dy)
             {backward}
         if recording:
-            sparsity = {sparsity}
+            validation = float32(errors[0] / (setting.validation_size * y.shape[0]))
+            test = float32(errors[1] / (setting.test_size * y.shape[0]))
+            {sparsity}
             place = places[step // setting.evaluate_every]
             observe(
                 step, validation, test, sparsity, gate / setting.batch, p, thresholds, place,
@@ -197,8 +210,27 @@ def kernel(table, setting, begin, end):
             {regularize}
         {update}
         {project}
-    return end
+    reached[0] = end
 """
+"""Trains a run from one step to another; its errors at the first are known, if they are to be recorded."""
+
+KERNEL = """\
+def kernel(runs, setting, begin, end):
+    wide()
+    step = begin
+    while step < end:
+        if step % setting.evaluate_every == 0 and evaluate(runs, setting) == 0:
+            return
+        stop = min(end, step - step % setting.evaluate_every + setting.evaluate_every)
+        for run in range(runs.shape[0]):
+            train(runs[run], setting, step, stop)
+        step = stop
+"""
+
+INPUTS = (
+    "x", "x_words", "words", "half_words", "third", "modes", "lows", "widths", "shared_keys", "shared_tables",
+)  # fmt: skip
+"""Arrays from which evaluation draws its inputs; those of the first run serve for all."""
 
 
 def array_types(program: LoopProgram) -> dict[str, tuple[str, int]]:
@@ -219,43 +251,63 @@ def _draw(noise: str) -> str:
 
 def source(program: LoopProgram, spec: Spec) -> str:
     """Return the source of the kernel of a program, with the optimizer and penalties of a spec."""
-    arrays = [
-        f"{name} = array_at(table, {row}, {dtype}, {ndim})"
-        for row, (name, (dtype, ndim)) in enumerate(array_types(program).items())
-    ]
     gate = [f"gate += sum_gate({program.gate}, share[block])" if program.gate else "gate = float32(nan)"]
     apart_gate = bool(program.gate and program.judge)  # that of evaluation mode, which is not the forward of training
+    errors = ["ZERO", *(f"sparsity_error({w})" for w in program.sparsity or ())]
+    sparsity = "float32(nan)" if program.sparsity is None else f"max({', '.join(errors)})" if errors[1:] else "ZERO"
+    judge = program.judge or program.forward
     pieces = {
-        "arrays": arrays,
-        "sizes": [f"n_{number} = sizes[{number}]" for number in range(len(program.sizes))],
+        "judge_weights": program.judge_weights or program.weigh,
+        "judge": judge,
         "weigh": program.weigh,
-        "judge_weights": program.judge_weights,
-        "judge": program.judge or program.forward,
-        "judged_gate": ["if recording:", *(f"    {line}" for line in [*program.judge, *gate])] if apart_gate else [],
+        "judged_gate": ["if recording:", *(f"    {line}" for line in [*judge, *gate])] if apart_gate else [],
         "noise": [_draw(name) for name in program.noises],
         "forward": program.forward,
         "gate": [] if apart_gate else gate,
         "backward": program.backward,
+        "sparsity": [f"sparsity = {sparsity}"],
         "gradient": program.gradient,
         "regularize": program.regularize or ["pass"],
         "update": update_lines(spec, program.parameters),
         "project": program.project,
     }
+    kinds = array_types(program)
+    sizes = [f"n_{number} = sizes[{number}]" for number in range(len(program.sizes))]
+    read = [*pieces["judge"], "ended errors y inputs targets"]
+    pieces |= {
+        "shared": [*_arrays("runs[0]", kinds, [*INPUTS, "sizes targets"]), *sizes],
+        "weighed": _arrays("runs[run]", kinds, [*pieces["judge_weights"], "ended errors p"]),
+        "judged": [line for line in _arrays("runs[run]", kinds, read) if line.partition(" ")[0] not in INPUTS],
+        "arrays": [*_arrays("table", kinds, [_filled(TRAIN, pieces), "sizes"]), *sizes],
+    }
+    inlined = (*program.functions, _filled(EVALUATE, pieces), _filled(TRAIN, pieces))
+    return "\n\n".join([*(f"@inlined\n{function}" for function in inlined), f"@compiled\n{KERNEL}"])
+
+
+def _filled(text: str, pieces: Mapping[str, Sequence[str]]) -> str:
+    """Return a text with other lines in place of its lines `{name}`."""
     lines = []
-    for line in TEMPLATE.splitlines():
+    for line in text.splitlines():
         name = line.strip().strip("{}")
         indent = line[: len(line) - len(line.lstrip())]
         lines += [indent + piece for piece in pieces[name]] if name in pieces else [line]
-    errors = ["ZERO", *(f"sparsity_error({w})" for w in program.sparsity or ())]
-    sparsity = "float32(nan)" if program.sparsity is None else f"max({', '.join(errors)})" if errors[1:] else "ZERO"
-    kernel = "\n".join(lines).replace("{sparsity}", sparsity) + "\n"
-    return "\n\n".join([*(f"@compiled\n{function}" for function in program.functions), f"@compiled\n{kernel}"])
+    return "\n".join(lines) + "\n"
+
+
+def _arrays(table: str, kinds: Mapping[str, tuple[str, int]], texts: Sequence[str]) -> list[str]:
+    """Return the lines that find the arrays named in texts in a table."""
+    used = set(re.findall(r"\w+", " ".join(texts)))
+    return [
+        f"{name} = array_at({table}, {row}, {dtype}, {ndim})"
+        for row, (name, (dtype, ndim)) in enumerate(kinds.items())
+        if name in used
+    ]
 
 
 _NUMBERS = {int: types.int64, float: types.float64, np.float32: types.float32, np.uint64: types.uint64}
 
 SIGNATURE = (
-    types.int64[:, ::1],
+    types.int64[:, :, ::1],
     types.NamedTuple([_NUMBERS[kind] for kind in Setting.__annotations__.values()], Setting),
     types.int64,
     types.int64,
@@ -267,8 +319,8 @@ SIGNATURE = (
 class LoopKernel:
     """Loop, with the names of the arrays in its table.
 
-    It is called as `function(table, setting, begin, end)`, trains from step `begin` up to step `end`, and returns the
-    step it came to, which is less than `end` if it met NaN.
+    It is called as `function(tables, setting, begin, end)` and trains runs, one per table, from step `begin` up to
+    step `end`, or until they meet NaN.
     """
 
     function: Any
@@ -304,6 +356,7 @@ _NAMES = {
     **{name: getattr(np, name) for name in ("float32", "float64", "int64", "uint8", "uint32", "uint64", "inf", "nan")},
     "LANES": LANES,
     "compiled": compiled,
+    "inlined": inlined,
     "maths": maths,
     "np": np,
     "ROWS": ROWS,

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ._compile import always_inlined
+from ._compile import exactly_inlined
 
 ONE, TWO, HALF = np.float32(1), np.float32(2), np.float32(0.5)
 INFINITY = np.float32(np.inf)
@@ -63,7 +63,7 @@ COS_0, COS_1, COS_2, COS_3, COS_4 = COS
 TANH_SMALL, TANH_LARGE = np.float32(0.625), np.float32(10)
 
 
-@always_inlined
+@exactly_inlined
 def exp(x):
     """e^x: exp(x) = 2^n (1 + r + r² P(r)) with r = x - n ln 2."""
     bounded = EXP_HIGHEST if x > EXP_HIGHEST else x  # NaN passes both
@@ -87,7 +87,7 @@ def exp(x):
     return p * scale1 * scale2
 
 
-@always_inlined
+@exactly_inlined
 def log(x):
     """Ln x for x at least 2^-126, inf and NaN, all that |x| + epsilon can be: x = 2^n (1 + f), 1 + f from √½ to √2."""
     bits = np.float32(x).view(np.int32)
@@ -103,13 +103,13 @@ def log(x):
     return value if x < INFINITY else x
 
 
-@always_inlined
+@exactly_inlined
 def sigmoid(x):
     """1 / (1 + e^-x)."""
     return ONE / (ONE + exp(-x))
 
 
-@always_inlined
+@exactly_inlined
 def tanh(x):
     """Tanh: a polynomial near 0, where 1 - 2 / (e^2x + 1) would lose its digits."""
     magnitude = abs(x)
@@ -126,7 +126,7 @@ def tanh(x):
     return -value if x < np.float32(0) else value
 
 
-@always_inlined
+@exactly_inlined
 def full_log(x):
     """Ln x for any x: -inf at 0, NaN below."""
     small = x < SMALLEST
@@ -135,25 +135,25 @@ def full_log(x):
     return NAN if x < ZERO else value
 
 
-@always_inlined
+@exactly_inlined
 def sign(x):
     """-1, 0 or 1; 0 for NaN too, as torch has it."""
     return np.float32(x > ZERO) - np.float32(x < ZERO)
 
 
-@always_inlined
+@exactly_inlined
 def smaller(x, y):
     """The smaller of two numbers; NaN if one is."""
     return x if x < y or x != x else y
 
 
-@always_inlined
+@exactly_inlined
 def larger(x, y):
     """The larger of two numbers; NaN if one is."""
     return x if x > y or x != x else y
 
 
-@always_inlined
+@exactly_inlined
 def round(x):
     """The nearest whole number, and of two the even one; large numbers are whole already."""
     magnitude = abs(x)
@@ -162,7 +162,7 @@ def round(x):
     return -value if x < ZERO else value
 
 
-@always_inlined
+@exactly_inlined
 def power(x, y):
     """x^y, as e^(y ln |x|) with the sign of a whole power; NaN for other powers of negative numbers."""
     magnitude = exp(y * full_log(abs(x)))
@@ -173,7 +173,7 @@ def power(x, y):
     return ONE if y == ZERO or x == ONE else value
 
 
-@always_inlined
+@exactly_inlined
 def _turned(x, quarter):
     """The sine of x plus a number of quarter turns: the reduction and the polynomials are in float64."""
     wide = np.float64(x)
@@ -189,13 +189,13 @@ def _turned(x, quarter):
     return np.float32(value if abs(n) < MOST_TURNS else wide - wide + NAN_64)
 
 
-@always_inlined
+@exactly_inlined
 def sin(x):
     """Sine; NaN beyond some billion turns."""
     return _turned(x, 0)
 
 
-@always_inlined
+@exactly_inlined
 def cos(x):
     """Cosine; NaN beyond some billion turns."""
     return _turned(x, 1)

@@ -1,6 +1,7 @@
-"""Run in progress: the arguments of its kernel, suspension and resumption."""
+"""Runs in progress: the arguments of their kernel, suspension and resumption."""
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 from torch import nn
@@ -47,8 +48,7 @@ class RunState:
         kept = curve_records(spec, control.all_records)
         self.setting, fixed = make_setting(spec, seed, [*self.judge.thresholds.values()], kept)
         self.arrays = self._arrays(fixed | make_noise(self.program, spec, seed) | buffers)
-        self._table = self.kernel.table(self.arrays)
-        self._seconds_a_step = 1e-3
+        self.table = self.kernel.table(self.arrays)
 
     @property
     def finished(self) -> bool:
@@ -63,6 +63,8 @@ class RunState:
             "p": self._p,
             "m": self._m,
             "v": self._v,
+            "reached": np.zeros(1, np.int64),
+            "errors": np.zeros(2),
             "records": judge.records,
             "ended": judge.ended.view(np.uint8),
             "best_step": judge.best_step,
@@ -71,19 +73,9 @@ class RunState:
             **make_scratch(self.program, self.spec.observations, self._p),
         }
 
-    def advance(self, seconds: float) -> int:
-        """Train for about so many seconds, and return the iterations made."""
-        end = self.step + max(1, int(seconds / self._seconds_a_step))
-        return self.train(min(self.spec.iterations + 1, end))
-
-    def train(self, end: int) -> int:
-        """Train up to a step, and return the iterations made."""
-        begin, started = self.step, time.perf_counter()
-        self.step = self.kernel.function(self._table, self.setting, begin, end)
-        took = time.perf_counter() - started
-        self.elapsed_s += took
-        self._seconds_a_step = max(took, 1e-9) / max(1, self.step - begin)
-        return self.step - begin
+    def train(self, end: int) -> None:
+        """Train up to a step."""
+        Group([self]).train(end)
 
     def result(self, engine: str) -> Run:
         """Return the finished run."""
@@ -100,6 +92,50 @@ class RunState:
         for name in ARRAYS:
             getattr(self, name)[:] = state[name]
         self.judge.restore(0, judged(state))
+
+
+class Group:
+    """Runs of one spec that have come to the same step and train on one thread.
+
+    They take turns between two records, and are evaluated together, because the inputs of the validation set and the
+    test set are drawn anew for each evaluation.
+    """
+
+    def __init__(self, runs: Sequence[RunState]) -> None:
+        self.runs = [*runs]
+        self.spec = runs[0].spec
+        self._tables = np.stack([run.table for run in runs])
+        self._seconds_a_step = 1e-3 * len(runs)
+
+    @property
+    def step(self) -> int:
+        """The next iteration of all runs that have not met NaN."""
+        return max(run.step for run in self.runs)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all runs are."""
+        return all(run.finished for run in self.runs)
+
+    def advance(self, seconds: float) -> int:
+        """Train for about so many seconds, and return the iterations made by all runs together."""
+        end = self.step + max(1, int(seconds / self._seconds_a_step))
+        return self.train(min(self.spec.iterations + 1, end))
+
+    def train(self, end: int) -> int:
+        """Train up to a step, and return the iterations made by all runs together."""
+        begin, started, made = self.step, time.perf_counter(), 0
+        for run in self.runs:
+            run.arrays["reached"][0] = run.step
+        self.runs[0].kernel.function(self._tables, self.runs[0].setting, begin, end)
+        took = time.perf_counter() - started
+        for run in self.runs:
+            reached = int(run.arrays["reached"][0])
+            made += reached - run.step
+            run.step = reached
+            run.elapsed_s += took / len(self.runs)
+        self._seconds_a_step = max(took, 1e-9) / max(1, self.step - begin)
+        return made
 
 
 def _buffers(program: LoopProgram, network: nn.Sequential) -> Arrays:
