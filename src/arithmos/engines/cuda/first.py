@@ -1,5 +1,7 @@
 """The first layer, which has as many inputs as the task: its reductions, and the gradients of its weights, as C++."""
 
+from collections.abc import Callable
+
 from ..trace.program import INPUT, ONE, ZERO, Term, lower_bound, reduced, remade, walk
 from .expressions import STARTS, Statements, function, indented, unrolled, uses
 from .layer import LayerProgram
@@ -199,9 +201,7 @@ class _Backward(_Groups):
             *(f"float g{k}[4] = {{}};" for k, _ in single),
             *weights,
             *unrolled("o", "COUNT", of_outputs),
-            "#pragma unroll GATHER_UNROLL",
-            "for (int q = 0; q < TILE / SHARES; ++q) {",
-            "    const int b = shared_observation<SHARES>(q, share);",
+            "own.each([&](int b) {",
             "    const float *at = batch + b * PITCH + 4 * j, *row = deltas + b * ROW_PITCH;",
             "    const float4 x = load4(at);",
             *indented(rows),
@@ -209,10 +209,24 @@ class _Backward(_Groups):
             *(f"    float crossed{k}[4] = {{}};" for k in range(len(crossed))),
             *indented(unrolled("o", "COUNT", [*scans, *unrolled("c", 4, loop.lines)])),
             *indented(_if_first([*late, *unrolled("c", 4, once.lines)])),
-            "}",
-            *unrolled("o", "COUNT", [f"total.g{k}[o] = scattered<SHARES>(g{k}[o], share);" for k, _ in wide]),
-            *_if_first([f"total.g{k} = scattered<SHARES>(g{k}, share);" for k, _ in single]),
+            "});",
+            *self._totals(lambda k, place: f"own.total(g{k}, {place})"),
         ]
+
+    def collection(self) -> list[str]:
+        """Return the lines that set the sums of an input to those over all parts of the batch."""
+        return ["constexpr int FROM = 0, COUNT = OUT;", *self._totals(lambda _, place: f"collected(batch, i, {place})")]
+
+    def _totals(self, value: Callable[[str, str], str]) -> list[str]:
+        """Return the lines that set each sum to a value of its array and its place among the sums of an input."""
+        wide, single = [], []
+        for k, node in enumerate(self.totals):
+            if "o" in node.axes:
+                wide.append(f"total.g{k}[o] = {value(f'{k}[o]', f'{len(wide)} * COUNT + o')};")
+        for k, node in enumerate(self.totals):
+            if "o" not in node.axes:
+                single.append(f"total.g{k} = {value(str(k), f'{len(wide)} * COUNT + {len(single)}')};")
+        return [*unrolled("o", "COUNT", wide), *_if_first(single)]
 
     def _scans(self) -> list[str]:
         """Return the lines that give each factor of a product the gradient times the product of the others."""
@@ -315,14 +329,18 @@ def gradient_functions(program: NetworkProgram) -> list[str]:
     """Return the gradients of the weights of the inputs, and what a product of zero needs."""
     made = _Backward(program)
     signature = (
-        "void gather(const float* w, const float* p, const float* batch, const float* deltas, int j, int share, "
+        "void gather(const float* w, const float* p, const float* batch, const float* deltas, int j, const Part& own, "
         "Gradients& total)"
     )
     lines = _struct("Gradients", made.totals, "OUT_TILE", "g")
     for node, place in program.rows.items():
         if node.op == "others":
             lines += _zero_function(program, node, place)
-    return [*lines, *function(signature, made.text(), template="int FROM, int SHARES")]
+    return [
+        *lines,
+        *function(signature, made.text(), template="int FROM, class Part"),
+        *function("void collect(const float* batch, int i, Gradients& total)", made.collection()),
+    ]
 
 
 def _zero_function(program: NetworkProgram, node: Term, place: int) -> list[str]:

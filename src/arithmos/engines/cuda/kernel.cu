@@ -136,20 +136,37 @@ __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, c
 }
 
 #if !SMALL
-// The second half of an iteration for the outputs from FROM on of a group of inputs that SHARES threads have.
-template <int FROM, int SHARES>
-__device__ __forceinline__ void second_half(const Shared& s, Owned& owned, int first, int tile, const Strength& at) {
+// The second half of an iteration for the outputs from FROM on of a group of inputs whose parts are neighbours.
+template <int FROM>
+__device__ __forceinline__ void second_half(const Shared& s, Owned& owned, int j, int tile, const Strength& at) {
     if constexpr (FROM < OUT) {
         constexpr int COUNT = OUT - FROM < OUT_TILE ? OUT - FROM : OUT_TILE;
-        const int j = first + lane_id() / SHARES, share = lane_id() % SHARES, i = 4 * j + share;
+        const int part = lane_id() % PARTS, i = 4 * j + part;
         Gradients gradient;
-        gather<FROM, SHARES>(s.weights, s.parameters, s.batch, s.deltas, j < COLUMNS ? j : COLUMNS - 1, share, gradient);
-        if (share < 4 && i < INPUTS) {
+        gather<FROM>(s.weights, s.parameters, s.batch, s.deltas, j < COLUMNS ? j : COLUMNS - 1, Interleaved{part}, gradient);
+        if (part < 4 && i < INPUTS) {
 #pragma unroll
             for (int n = 0; n < COUNT; ++n) descend_weights(s, owned, FROM + n, n, i, tile, gradient, at);
             if constexpr (FROM == 0) descend_input(s, owned, i, tile, gradient, at);
         }
-        second_half<FROM + OUT_TILE, SHARES>(s, owned, first, tile, at);
+        second_half<FROM + OUT_TILE>(s, owned, j, tile, at);
+    }
+}
+
+// The same for all inputs, whose parts may be anywhere in the block.
+__device__ __forceinline__ void second_half(const Shared& s, Owned& owned, int tile, const Strength& at) {
+    Gradients gradient;
+    if (threadIdx.x < PARTS * COLUMNS) {
+        const int j = threadIdx.x % COLUMNS;
+        gather<0>(s.weights, s.parameters, s.batch, s.deltas, j, Consecutive(s.batch, j, threadIdx.x / COLUMNS), gradient);
+    }
+    sync();
+    for (int i = threadIdx.x; i < INPUTS; i += THREADS) {
+        collect(s.batch, i, gradient);
+#pragma unroll
+        for (int o = 0; o < OUT; ++o) descend_weights(s, owned, o, o, i, tile, gradient, at);
+        descend_input(s, owned, i, tile, gradient, at);
+        if (INPUTS <= THREADS) break;
     }
 }
 #endif
@@ -191,12 +208,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             s.second[p] = c.second[home + p];
         }
     }
-    // In the second half PARTS threads share a group of four inputs, or more where a warp would be left with few groups,
-    // and the first four of them own an input each.
-    constexpr int GROUPS = THREADS / PARTS, WHOLE = COLUMNS / (32 / PARTS) * (32 / PARTS);
-    const int warp_first = warp_id() * (32 / PARTS), shares = warp_first == WHOLE ? REST_PARTS : PARTS;
-    const int own = 4 * (warp_first + lane_id() / shares) + lane_id() % shares;
-    const bool owner = own < INPUTS && lane_id() % shares < 4;
+    const int own = SPREAD ? threadIdx.x : 4 * (threadIdx.x / PARTS) + threadIdx.x % PARTS;
+    const bool owner = own < INPUTS && (SPREAD || threadIdx.x % PARTS < 4);
     Owned owned = {};
     if (OWNED > 0 && owner) {
         each_owned(own, [&](int p, int at) {
@@ -243,12 +256,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             sync();
             if (GATED && improved) gates += block_sum(judged_gate(base, tile), s.scratch);
 #if !SMALL
-            for (int first = warp_first; first < COLUMNS; first += GROUPS) {
-                if (REST_PARTS != PARTS && first == WHOLE)
-                    second_half<0, REST_PARTS>(s, owned, first, tile, at);
-                else
-                    second_half<0, PARTS>(s, owned, first, tile, at);
-                if (COLUMNS <= GROUPS) break;
+            if constexpr (SPREAD) {
+                second_half(s, owned, tile, at);
+            } else {
+                for (int j = threadIdx.x / PARTS; j - lane_id() / PARTS < COLUMNS; j += THREADS / PARTS) {
+                    second_half<0>(s, owned, j, tile, at);
+                    if (COLUMNS * PARTS <= THREADS) break;
+                }
             }
 #endif
             descend_terms(s, tile, at);

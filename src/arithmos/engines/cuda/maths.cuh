@@ -74,12 +74,6 @@ template <class Lane> __device__ __forceinline__ float4 each(Lane lane) {
     return make_float4(lane(0), lane(1), lane(2), lane(3));
 }
 
-// The observation that a thread with a share of an input's observations takes in turn q: those of eight neighbouring
-// threads are in different banks.
-template <int SHARES> __device__ __forceinline__ int shared_observation(int q, int share) {
-    return SHARES == 4 ? q / 2 * 8 + 2 * share + q % 2 : q * SHARES + share;
-}
-
 // Neighbouring values, read as many at a time as their places allow.
 template <int COUNT> __device__ __forceinline__ void load(const float* from, float (&to)[COUNT]) {
     constexpr int WIDE = COUNT % ROW_ALIGN ? 1 : ROW_ALIGN;
@@ -97,34 +91,73 @@ template <int COUNT> __device__ __forceinline__ void load(const float* from, flo
     }
 }
 
-// The sum over the threads of a group of inputs: of each input's in one of the first four threads, its number the share's.
-template <int SHARES> __device__ __forceinline__ float scattered(const float (&sum)[4], int share) {
-    const bool odd = share & 1, upper = share & 2;
-    float low = odd ? sum[1] : sum[0], high = odd ? sum[3] : sum[2];
-    low += __shfl_xor_sync(ALL_LANES, odd ? sum[0] : sum[1], 1);
-    high += __shfl_xor_sync(ALL_LANES, odd ? sum[2] : sum[3], 1);
-    float total = upper ? high : low;
-    total += __shfl_xor_sync(ALL_LANES, upper ? low : high, 2);
+// A thread's part of a tile in the second half: which observations it takes for a group of four inputs, and where its
+// sums go. Where a network has few sums, the parts of a group are runs of observations, in threads that need not be
+// neighbours; each leaves its sums in the inputs that no other thread reads.
+constexpr int PART = TILE / PARTS, LONGER = TILE % PARTS;  // observations of a part; so many parts have one more
+
+__device__ constexpr int part_begin(int part) { return part * PART + (part < LONGER ? part : LONGER); }
+
+struct Consecutive {
+    float* inputs;  // of its first observation
+    int begin;
+    bool longer;
+
+    __device__ __forceinline__ Consecutive(float* batch, int j, int part)
+        : inputs(batch + part_begin(part) * PITCH + 4 * j), begin(part_begin(part)), longer(part < LONGER) {}
+
+    template <class Row> __device__ __forceinline__ void each(Row row) const {
+#pragma unroll GATHER_UNROLL
+        for (int q = 0; q < PART; ++q) row(begin + q);
+        if (LONGER > 0 && longer) row(begin + PART);
+    }
+
+    __device__ __forceinline__ float total(const float (&sum)[4], int place) const {
+        *reinterpret_cast<float4*>(inputs + place * PITCH) = make_float4(sum[0], sum[1], sum[2], sum[3]);
+        return 0.0f;  // the sum of all parts is collected later
+    }
+};
+
+// The sum over the parts of an input's group.
+__device__ __forceinline__ float collected(const float* batch, int i, int place) {
+    float total = 0.0f;
 #pragma unroll
-    for (int offset = 4; offset < SHARES; offset *= 2) total += __shfl_xor_sync(ALL_LANES, total, offset);
+    for (int part = 0; part < PARTS; ++part) total += batch[(part_begin(part) + place) * PITCH + i];
     return total;
 }
 
+// Where a network has many sums, the parts are neighbours, which exchange theirs: of each input's in one of the first
+// four threads, its number the part's. The observations of eight neighbours are in different banks.
+struct Interleaved {
+    int part;
+
+    template <class Row> __device__ __forceinline__ void each(Row row) const {
+#pragma unroll GATHER_UNROLL
+        for (int q = 0; q < PART; ++q) row(PARTS == 4 ? q / 2 * 8 + 2 * part + q % 2 : q * PARTS + part);
+    }
+
+    __device__ __forceinline__ float total(const float (&sum)[4], int) const {
+        const bool odd = part & 1, upper = part & 2;
+        float low = odd ? sum[1] : sum[0], high = odd ? sum[3] : sum[2];
+        low += __shfl_xor_sync(ALL_LANES, odd ? sum[0] : sum[1], 1);
+        high += __shfl_xor_sync(ALL_LANES, odd ? sum[2] : sum[3], 1);
+        float total = upper ? high : low;
+        total += __shfl_xor_sync(ALL_LANES, upper ? low : high, 2);
+#pragma unroll
+        for (int offset = 4; offset < PARTS; offset *= 2) total += __shfl_xor_sync(ALL_LANES, total, offset);
+        return total;
+    }
+};
+
 // Turns four factors of a product into the product of the others, times a gradient: `scaled` is the gradient times the
-// product, to be divided by a factor; a factor of zero gets what `zero` points to. One quotient serves all four, unless
-// the product of the four is too small or too large for it.
+// product, to be divided by a factor. It is 0 if a factor is; that factor gets what `zero` points to.
 __device__ __forceinline__ void divide_by_factors(float (&factor)[4], float scaled, const float* zero) {
-    const float low = factor[0] * factor[1], high = factor[2] * factor[3], size = fabsf(low * high);
-    if (size > 1e-30f && size < 1e30f) {
-        const float quotient = divide(scaled, low * high), over_low = quotient * high, over_high = quotient * low;
-        const float first = factor[0], third = factor[2];
-        factor[0] = over_low * factor[1];
-        factor[1] = over_low * first;
-        factor[2] = over_high * factor[3];
-        factor[3] = over_high * third;
+    if (scaled != 0.0f) {
+#pragma unroll
+        for (int c = 0; c < 4; ++c) factor[c] = divide(scaled, factor[c]);
     } else {
 #pragma unroll
-        for (int c = 0; c < 4; ++c) factor[c] = factor[c] == 0.0f ? *zero : divide(scaled, factor[c]);
+        for (int c = 0; c < 4; ++c) factor[c] = factor[c] == 0.0f ? *zero : 0.0f;
     }
 }
 

@@ -33,6 +33,9 @@ RESIDENT_WARPS = 20
 FEW_SUMS = 12
 """Sums of an input, of all outputs, up to which they are gathered at once."""
 
+MOST_PARTS = 16
+"""Parts of a tile, up to which their sums are collected from shared memory."""
+
 FEW = 2
 """Resident blocks up to which half of a tile is considered."""
 
@@ -179,12 +182,14 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
     columns = -(-sizes[0] // 4)
     threads = 32 if program.small else tile * split
     tiles = -(-spec.batch_size // tile)
-    parts = max(parts for parts in (4, 8, 16, 32) if parts == 4 or columns * parts <= threads)
-    in_registers = columns * parts <= threads and 0 < updates.owned_count <= MAX_OWNED
-    sums, rest = sizes[1] * code.kinds, columns % (32 // parts)
-    # A warp that is left with few groups has more threads for each, by a second copy of the code.
-    fitting = (size for size in (4, 8, 16, 32) if size > parts and rest * size <= 32)
-    rest_parts = max(fitting, default=parts) if rest and sums <= FEW_SUMS else parts
+    sums = sizes[1] * code.kinds
+    # Each part of a tile leaves its sums in the rows of its own observations, if they are enough for them.
+    parts, left = threads // columns, sum(sizes[1] if "o" in node.axes else 1 for node in program.first.gathered)
+    spread = not program.small and sums <= FEW_SUMS and 1 <= parts <= MOST_PARTS and tile // parts >= left
+    if not spread:
+        parts = max(parts for parts in (4, 8, 16, 32) if parts == 4 or columns * parts <= threads)
+    whole = sizes[0] <= threads if spread else columns * parts <= threads
+    in_registers = whole and 0 < updates.owned_count <= MAX_OWNED
     shared_from = updates.owned_parameters if in_registers else 0
     summed = updates.places.used if updates.staged else program.sums if tiles > 1 else 0
 
@@ -207,13 +212,13 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
     constants = {
         "INPUTS": sizes[0], "COLUMNS": columns, "OUT": sizes[1], "OUTPUTS": sizes[-1],
         "BATCH": spec.batch_size, "TILE": tile, "TILES": tiles, "SPLIT": split, "PARTS": parts,
-        "REST_PARTS": rest_parts, "THREADS": threads,
+        "THREADS": threads,
         "ROW_ALIGN": program.row_align, "ROW_PITCH": program.row_pitch,
         "EACH": tile * split // threads,
         "RESIDENT": resident, "PARAMETERS": program.parameters, "CONSTANTS": program.constants,
         "STORED": program.stored, "GATHERED": program.gathered, "TERMS": program.terms,
         "OWNED": updates.owned_count if in_registers else 0, "SHARED_FROM": shared_from,
-        "UNROLL": _unroll(columns, split, sums), "GATHER_UNROLL": 8 if sums <= 4 else 4 if sums <= FEW_SUMS else 2,
+        "UNROLL": _unroll(columns, split, sums), "GATHER_UNROLL": _divisor(tile // parts) if spread else 2,
         "CHAINS": 4 if sums <= 6 else 2 if sums <= 16 else 1,
         "OUT_TILE": sizes[1] if sums <= FEW_SUMS or crossed else 16 if code.kinds == 1 else 8,
         # The code of one operation is a good part of a small kernel; the others are shared by all operations.
@@ -221,6 +226,7 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
         "PENALTIES": len(spec.model.penalties), **{f"{name}_AT": place for name, place in at.items()},
     }  # fmt: skip
     flags = {
+        "SPREAD": spread,
         "GATED": program.last.unit.gate is not None,
         "WEIGHED": any(layer.unit.weights is not None for layer in program.layers),
         "STAGED": bool(updates.staged),
@@ -265,6 +271,11 @@ def _unroll(columns: int, split: int, sums: int) -> int:
     if sums > 6:
         return 2
     return next((ways for ways in (5, 4, 3) if columns % (split * ways) == 0), 4)
+
+
+def _divisor(length: int) -> int:
+    """Observations of a part at a time: as many as leave no rest."""
+    return next((ways for ways in (8, 7, 6, 5) if length % ways == 0), 4)
 
 
 def subset_lengths(spec: Spec) -> list[int]:
