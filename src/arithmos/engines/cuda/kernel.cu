@@ -77,13 +77,39 @@ __device__ __forceinline__ float arithmetic_target(const Settings& c, const floa
     return (float)target;
 }
 
+// First products of the generator, one for each group of four inputs: in registers, or left in shared memory for all
+// observations of a step.
+struct Columns {
+#if SMALL
+    Wide products[COLUMNS];
+
+    __device__ __forceinline__ Columns(const Shared&, const Step& step) {
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) products[j] = step.column(j);
+    }
+
+    static __device__ __forceinline__ void leave(const Shared&, const Step&) {}
+#else
+    const Wide* products;
+
+    __device__ __forceinline__ Columns(const Shared& s, const Step&) : products(s.columns) {}
+
+    static __device__ __forceinline__ void leave(const Shared& s, const Step& step) {
+        for (int j = THREADS - 1 - threadIdx.x; j < COLUMNS; j += THREADS) s.columns[j] = step.column(j);
+    }
+#endif
+    __device__ __forceinline__ Wide operator[](int j) const { return products[j]; }
+};
+
 // Draws this thread's observations of a tile at step t, takes them through the network and back, and leaves the sums of
 // their terms over the warp.
-__device__ __forceinline__ void first_half(const Settings& c, const Shared& s, const int (&begin)[SUBSETS], u32 seed, u32 t,
-                                           int tile, float loss) {
+__device__ __forceinline__ void first_half(const Settings& c, const Shared& s, const int (&begin)[SUBSETS],
+                                           const Row (&rows)[EACH], u32 seed, u32 t, int tile, float loss) {
     constexpr int GROUP = 32 / SPLIT;  // observations of a warp at a time
     const int split = lane_id() / GROUP;
     const bool leaves = SPLIT == 1 || split == 0;
+    const Step step(seed, t);
+    const Columns columns(s, step);
     TrainingSums sums[EACH];
     float target[EACH][OUTPUTS], terms[TERMS + 1] = {};
 #pragma unroll
@@ -98,9 +124,9 @@ __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, c
 #pragma unroll
             for (int o = 0; o < OUTPUTS; ++o) target[n][o] = c.rows_t[(i64)chosen * OUTPUTS + o];
         } else {
-            const Stream stream(seed, TRAIN_STREAM, row, t);
+            const Stream stream(step, SMALL ? rows[n] : Row(row, TRAIN_STREAM));
             const auto draw = [&](int j) {
-                const Words words = stream(j);
+                const Words words = stream(columns[j]);
                 return make_float4(number<RANGE>(words.a, c.width, c.low), number<RANGE>(words.b, c.width, c.low),
                                    number<RANGE>(words.c, c.width, c.low), number<RANGE>(words.d, c.width, c.low));
             };
@@ -233,6 +259,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     const float loss = SCALED_LOSS ? c.loss_scales[slot] : 1.0f;
     float validation = PENALTIES > 0 ? c.errors[(i64)slot * ERRORS + END_VALIDATION] : 0.0f;
 
+    Row rows[EACH];
+    if constexpr (SMALL) {
+#pragma unroll
+        for (int n = 0; n < EACH; ++n) rows[n] = Row(n * THREADS + threadIdx.x, TRAIN_STREAM);
+    }
+    Columns::leave(s, Step(seed, t));
+    sync();
     for (; left; --left, ++t, --wait) {
         bool improved = false;
         if (wait == 0) {
@@ -252,8 +285,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         penalize(at, t, validation);
         double gates = 0.0;
         for (int tile = 0; tile < TILES; ++tile) {
-            first_half(c, s, begin, seed, t, tile, loss);
+            first_half(c, s, begin, rows, seed, t, tile, loss);
             sync();
+            if (tile == TILES - 1) Columns::leave(s, Step(seed, t + 1));
             if (GATED && improved) gates += block_sum(judged_gate(base, tile), s.scratch);
 #if !SMALL
             if constexpr (SPREAD) {

@@ -1,7 +1,7 @@
 // Philox-4x32-7 on counters (row, column / 4, step, stream); the numbers are those of arithmos.philox.
 #pragma once
 
-struct Wide {
+struct alignas(8) Wide {
     u32 low, high;
 };
 
@@ -28,29 +28,50 @@ __device__ __forceinline__ Words philox_round(const Words& c, u32 k0, u32 k1) {
     return {p1.high ^ c.b ^ k0, p1.low, p0.high ^ c.d ^ k1, p0.low};
 }
 
-// The first three rounds of one observation at one step, as far as they do not depend on the column:
-// row and step are multiplied once, and a call is left with 10 wide products instead of 14.
-struct Stream {
-    u32 column_key, second_key, third_key, third_mix, fourth_mix, seed;
+// The first rounds of the observations of a row at all steps, of all columns at one step, and of both, as far as they
+// depend on nothing else: a call is left with 9 wide products instead of 14, and one for its column.
+struct Row {
+    u32 second_key;
+    Wide mixed;
 
-    __device__ __forceinline__ Stream(u32 seed, u32 stream, u32 row, u32 step) : seed(seed) {
-        const Wide rows = wide(row, M0), steps = wide(step, M1);
-        column_key = steps.high ^ seed;
-        const Wide mixed = wide(rows.high ^ stream ^ RUN_KEY, M1);
+    Row() = default;
+
+    __device__ __forceinline__ Row(u32 row, u32 stream) {
+        const Wide rows = wide(row, M0);
         second_key = rows.low ^ (RUN_KEY + W1);
-        const Wide crossed = wide(mixed.high ^ steps.low ^ (seed + W0), M0);
-        third_key = mixed.low ^ (seed + 2 * W0);
+        mixed = wide(rows.high ^ stream ^ RUN_KEY, M1);
+    }
+};
+
+struct Step {
+    u32 seed;
+    Wide steps;
+
+    __device__ __forceinline__ Step(u32 seed, u32 step) : seed(seed), steps(wide(step, M1)) {}
+    __device__ __forceinline__ Wide column(u32 column) const { return wide(steps.high ^ seed ^ column, M0); }
+};
+
+struct Stream {
+    Step step;
+    u32 second_key, third_key, third_mix, fourth_mix;
+
+    __device__ __forceinline__ Stream(const Step& step, const Row& row) : step(step), second_key(row.second_key) {
+        const Wide crossed = wide(row.mixed.high ^ step.steps.low ^ (step.seed + W0), M0);
+        third_key = row.mixed.low ^ (step.seed + 2 * W0);
         third_mix = crossed.high ^ (RUN_KEY + 2 * W1);
         fourth_mix = crossed.low ^ (RUN_KEY + 3 * W1);
     }
 
-    __device__ __forceinline__ Words operator()(u32 column) const {
-        const Wide p2 = wide(column_key ^ column, M0);
+    __device__ __forceinline__ Stream(u32 seed, u32 stream, u32 row, u32 step) : Stream(Step(seed, step), Row(row, stream)) {}
+
+    __device__ __forceinline__ Words operator()(u32 column) const { return (*this)(step.column(column)); }
+
+    __device__ __forceinline__ Words operator()(const Wide& p2) const {
         const Wide p3 = wide(p2.high ^ second_key, M1);
         const Wide p40 = wide(p3.high ^ third_key, M0), p41 = wide(p2.low ^ third_mix, M1);
-        Words c = {p41.high ^ p3.low ^ (seed + 3 * W0), p41.low, p40.high ^ fourth_mix, p40.low};
+        Words c = {p41.high ^ p3.low ^ (step.seed + 3 * W0), p41.low, p40.high ^ fourth_mix, p40.low};
 #pragma unroll
-        for (u32 round = 4; round < ROUNDS; ++round) c = philox_round(c, seed + round * W0, RUN_KEY + round * W1);
+        for (u32 round = 4; round < ROUNDS; ++round) c = philox_round(c, step.seed + round * W0, RUN_KEY + round * W1);
         return c;
     }
 };

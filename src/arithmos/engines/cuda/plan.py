@@ -204,6 +204,7 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
         "GRADIENTS": memory.take(summed, 4),
         "PARTIAL": memory.take(threads // 32 * program.terms, 4),
         "SCRATCH": memory.take(threads // 32 * 2, 4),
+        "COLUMNS": memory.take(0 if program.small else 2 * columns, 4),
     }
     shared_bytes = -(-memory.used // 4) * 16
     by_shared = limits.shared_per_multiprocessor // (shared_bytes + limits.reserved_shared)
