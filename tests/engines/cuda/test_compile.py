@@ -57,11 +57,13 @@ def test_small_networks_compile(name, arch, cache):
 
 
 def test_the_size_decides_on_the_layout():
-    """One warp for few inputs; half a tile where a whole one leaves two blocks or fewer on a multiprocessor."""
+    """One warp for few inputs; a part of a tile where a whole one leaves two blocks or fewer on a multiprocessor."""
     two = make_plan(with_inputs(2, fixed=((0, 1), (1, 2))), HOPPER)
     ten, usual, wide = (make_plan(with_inputs(size), HOPPER) for size in (10, 100, 300))
-    assert [plan.threads for plan in (two, ten, usual, wide)] == [32, 32, 128, 256]
-    assert ["TILE = 64," in plan.source or "TILE = 64;" in plan.source for plan in (usual, wide)] == [False, True]
+    assert [plan.threads for plan in (two, ten, usual, wide)] == [32, 32, 128, 128]
+    assert ["TILE = 32;" in plan.source for plan in (usual, wide)] == [False, True]
+    heavy = make_plan(dataclasses.replace(with_inputs(100), hidden_size=32), HOPPER)
+    assert (heavy.threads, heavy.resident) == (256, 1)
     assert make_plan(dataclasses.replace(with_inputs(4), batch_size=129), HOPPER).threads > 32
 
 

@@ -249,7 +249,7 @@ def _if_first(lines: list[str]) -> list[str]:
 
 
 def _chains(node: Term, name: str) -> str:
-    return f"join_chains({name}, {node.op}_of)"
+    return f"CHAINS == 1 ? {name}[0] : {node.op}_of({name}[0], {name}[CHAINS - 1])"
 
 
 def neutral(reduction: Term, layer: LayerProgram) -> bool:

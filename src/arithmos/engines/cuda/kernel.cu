@@ -77,30 +77,6 @@ __device__ __forceinline__ float arithmetic_target(const Settings& c, const floa
     return (float)target;
 }
 
-// First products of the generator, one for each group of four inputs: in registers, or left in shared memory for all
-// observations of a step.
-struct Columns {
-#if SMALL
-    Wide products[COLUMNS];
-
-    __device__ __forceinline__ Columns(const Shared&, const Step& step) {
-#pragma unroll
-        for (int j = 0; j < COLUMNS; ++j) products[j] = step.column(j);
-    }
-
-    static __device__ __forceinline__ void leave(const Shared&, const Step&) {}
-#else
-    const Wide* products;
-
-    __device__ __forceinline__ Columns(const Shared& s, const Step&) : products(s.columns) {}
-
-    static __device__ __forceinline__ void leave(const Shared& s, const Step& step) {
-        for (int j = THREADS - 1 - threadIdx.x; j < COLUMNS; j += THREADS) s.columns[j] = step.column(j);
-    }
-#endif
-    __device__ __forceinline__ Wide operator[](int j) const { return products[j]; }
-};
-
 // Draws this thread's observations of a tile at step t, takes them through the network and back, and leaves the sums of
 // their terms over the warp.
 __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, const int (&begin)[SUBSETS],
@@ -109,7 +85,11 @@ __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, c
     const int split = lane_id() / GROUP;
     const bool leaves = SPLIT == 1 || split == 0;
     const Step step(seed, t);
-    const Columns columns(s, step);
+#if SMALL
+    Wide columns[COLUMNS];  // the same for all observations
+#pragma unroll
+    for (int j = 0; j < COLUMNS; ++j) columns[j] = step.column(j);
+#endif
     TrainingSums sums[EACH];
     float target[EACH][OUTPUTS], terms[TERMS + 1] = {};
 #pragma unroll
@@ -126,7 +106,11 @@ __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, c
         } else {
             const Stream stream(step, SMALL ? rows[n] : Row(row, TRAIN_STREAM));
             const auto draw = [&](int j) {
+#if SMALL
                 const Words words = stream(columns[j]);
+#else
+                const Words words = stream(j);
+#endif
                 return make_float4(number<RANGE>(words.a, c.width, c.low), number<RANGE>(words.b, c.width, c.low),
                                    number<RANGE>(words.c, c.width, c.low), number<RANGE>(words.d, c.width, c.low));
             };
@@ -264,8 +248,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 #pragma unroll
         for (int n = 0; n < EACH; ++n) rows[n] = Row(n * THREADS + threadIdx.x, TRAIN_STREAM);
     }
-    Columns::leave(s, Step(seed, t));
-    sync();
     for (; left; --left, ++t, --wait) {
         bool improved = false;
         if (wait == 0) {
@@ -287,7 +269,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         for (int tile = 0; tile < TILES; ++tile) {
             first_half(c, s, begin, rows, seed, t, tile, loss);
             sync();
-            if (tile == TILES - 1) Columns::leave(s, Step(seed, t + 1));
             if (GATED && improved) gates += block_sum(judged_gate(base, tile), s.scratch);
 #if !SMALL
             if constexpr (SPREAD) {

@@ -60,12 +60,6 @@ __device__ __forceinline__ float sum_of(float a, float b) { return a + b; }
 __device__ __forceinline__ float prod_of(float a, float b) { return a * b; }
 __device__ __forceinline__ float max_of(float a, float b) { return larger(a, b); }
 
-template <class Join> __device__ __forceinline__ float join_chains(const float (&chain)[CHAINS], Join join) {
-    if constexpr (CHAINS == 1) return chain[0];
-    if constexpr (CHAINS == 2) return join(chain[0], chain[1]);
-    return join(join(chain[0], chain[1]), join(chain[CHAINS - 2], chain[CHAINS - 1]));
-}
-
 // Groups of four.
 __device__ __forceinline__ float4 load4(const float* p) { return *reinterpret_cast<const float4*>(p); }
 __device__ __forceinline__ float part(const float4& v, int c) { return c == 0 ? v.x : c == 1 ? v.y : c == 2 ? v.z : v.w; }
@@ -203,9 +197,4 @@ __device__ __forceinline__ float with_pull(float gradient, float w, float streng
 __device__ __forceinline__ float norm_factor(double squares, float most) {
     const float factor = most / ((float)sqrt(squares) + NORM_EPSILON);
     return factor < 1.0f ? factor : 1.0f;
-}
-
-// The gradient with that of the sparsity regularizer, while that has any strength.
-__device__ __forceinline__ float with_penalty(float gradient, float penalty, const Strength& at) {
-    return at.lambda > 0.0f ? gradient + penalty : gradient;
 }

@@ -27,7 +27,7 @@ MAX_OWNED = 16
 MOST_EACH, MOST_TERMS = 4, 32
 """Observations of a thread, and sums over the batch, up to which a network is small."""
 
-RESIDENT_WARPS = 20
+RESIDENT_WARPS = 16
 """Warps of small networks on a multiprocessor, which limits their registers."""
 
 FEW_SUMS = 12
@@ -37,10 +37,13 @@ MOST_PARTS = 16
 """Parts of a tile, up to which their sums are collected from shared memory."""
 
 FEW = 2
-"""Resident blocks up to which half of a tile is considered."""
+"""Resident blocks up to which smaller tiles are considered."""
 
-BUSY = 384
-"""Smallest number of threads that keeps a multiprocessor busy while others wait."""
+LIGHT = 4
+"""Sums of an input, of all outputs, up to which a thread needs few registers."""
+
+BUSY = {True: 384, False: 256}
+"""Smallest number of threads that keeps a multiprocessor busy, of light networks and of others."""
 
 
 @dataclass(frozen=True)
@@ -105,18 +108,21 @@ def make_plan(spec: Spec, limits: Limits, *, tile: int | None = None, split: int
     codes = [_Code(spec, keep=keep) for keep in (True, False)]
     if not codes[0].keeps:
         codes = codes[:1]
+    light = spec.sizes[1] * codes[0].kinds <= LIGHT
     found: list[KernelPlan] = []
     for size in tiles:
         plans = [_plan(spec, limits, code, size, ways) for code in codes for ways in splits]
         fitting = [plan for plan in plans if plan.shared_bytes <= limits.shared_per_block]
         if fitting:
-            busy = (plan for plan in fitting if plan.resident * plan.threads >= BUSY)
+            busy = (plan for plan in fitting if plan.resident * plan.threads >= BUSY[light])
             found.append(next(busy, max(fitting, key=lambda plan: plan.resident * plan.threads)))
     if found:
-        # As many threads in more blocks wait less for each other: 4 to 7 % measured with 150 and 300 inputs.
-        first, other = found[0], found[min(1, len(found) - 1)]
-        better = first.resident < other.resident and first.resident * first.threads <= other.resident * other.threads
-        return other if better and first.resident <= FEW else first
+        best, *others = found
+        for other in others if light else ():
+            # As many threads in more blocks wait less for each other, if there are few.
+            more = other.resident > best.resident and other.resident * other.threads >= best.resident * best.threads
+            best = other if more and best.resident <= FEW else best
+        return best
     need = plans[-1].shared_bytes // 1024
     raise ValueError(
         f"a network of sizes {spec.sizes} needs {need} KiB of shared memory a block even for {tiles[-1]} observations "
@@ -204,7 +210,6 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
         "GRADIENTS": memory.take(summed, 4),
         "PARTIAL": memory.take(threads // 32 * program.terms, 4),
         "SCRATCH": memory.take(threads // 32 * 2, 4),
-        "COLUMNS": memory.take(0 if program.small else 2 * columns, 4),
     }
     shared_bytes = -(-memory.used // 4) * 16
     by_shared = limits.shared_per_multiprocessor // (shared_bytes + limits.reserved_shared)
@@ -219,9 +224,9 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
         "RESIDENT": resident, "PARAMETERS": program.parameters, "CONSTANTS": program.constants,
         "STORED": program.stored, "GATHERED": program.gathered, "TERMS": program.terms,
         "OWNED": updates.owned_count if in_registers else 0, "SHARED_FROM": shared_from,
-        "UNROLL": _unroll(columns, split, sums), "GATHER_UNROLL": _divisor(tile // parts) if spread else 2,
-        "CHAINS": 4 if sums <= 6 else 2 if sums <= 16 else 1,
-        "OUT_TILE": sizes[1] if sums <= FEW_SUMS or crossed else 16 if code.kinds == 1 else 8,
+        "UNROLL": 8 if sums <= FEW_SUMS else 2, "GATHER_UNROLL": _divisor(tile // parts) if spread else 4,
+        "CHAINS": 2 if sums <= 16 else 1,  # of an input's sum: one alone is faster, and less exact than torch
+        "OUT_TILE": sizes[1] if sums <= FEW_SUMS or crossed else 32 if code.kinds == 1 else 8,
         # The code of one operation is a good part of a small kernel; the others are shared by all operations.
         "OPERATION": operation(spec) if program.small else -1,
         "PENALTIES": len(spec.model.penalties), **{f"{name}_AT": place for name, place in at.items()},
@@ -265,13 +270,6 @@ def _cost(spec: Spec, code: _Code) -> float:
     nodes = [node for node in walk([code.program.first.unit.training]) if {"b", "i"} <= {*node.axes} and node.args]
     work = sum((40 if node.op in EXPENSIVE else 2) * (spec.sizes[1] if "o" in node.axes else 1) for node in nodes)
     return spec.batch_size * spec.sizes[0] * (16.0 + work)
-
-
-def _unroll(columns: int, split: int, sums: int) -> int:
-    """Groups of four inputs at a time: as many as leave no rest, if the sums of an observation are few."""
-    if sums > 6:
-        return 2
-    return next((ways for ways in (5, 4, 3) if columns % (split * ways) == 0), 4)
 
 
 def _divisor(length: int) -> int:

@@ -15,13 +15,12 @@ struct Shared {
     float* gradients;   // sums over the tiles of a batch, of weights, then of terms, if they must be kept
     float* partial;     // [warp, TERMS]
     double* scratch;    // [warp]
-    Wide* columns;      // [COLUMNS] first products of the generator at a step
 };
 
 __device__ __forceinline__ Shared share(float* memory) {
     return {memory + BATCH_AT,  memory + DELTAS_AT,    memory + WEIGHTS_AT, memory + PARAMETERS_AT,
             memory + FIRST_AT - SHARED_FROM, memory + SECOND_AT - SHARED_FROM,   memory + GRADIENTS_AT, memory + PARTIAL_AT,
-            reinterpret_cast<double*>(memory + SCRATCH_AT), reinterpret_cast<Wide*>(memory + COLUMNS_AT)};
+            reinterpret_cast<double*>(memory + SCRATCH_AT)};
 }
 
 // The thread's observation: position in the tile, position in the batch, and what its gradient is scaled by.

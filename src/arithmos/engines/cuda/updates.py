@@ -169,14 +169,18 @@ class Updates:
         def given(node: Term) -> str | None:
             return sums[node] if node in sums else self._raw(layer, node)
 
-        roots = [found[view] for found in (layer.gradients, layer.penalties) for view in views if view in found]
-        own = Statements(given, layer.sizes, uses(roots))
-        values = []
-        for view in views:
+        roots = [layer.gradients[view] for view in views if view in layer.gradients]
+        own, penalty = Statements(given, layer.sizes, uses(roots)), Statements(given, layer.sizes)
+        values, adding = [], []
+        for number, view in enumerate(views):
             value = own.value(layer.gradients[view]) if view in layer.gradients else "0.0f"
             if view in layer.penalties:
-                value = f"with_penalty({value}, {own.value(layer.penalties[view])}, at)"
+                own.lines.append(f"float gradient{number} = {value};")
+                value = f"gradient{number}"
+                adding.append(f"{value} += {penalty.value(layer.penalties[view])};")
             values.append(self._adjusted(layer, view, value))
+        if adding:
+            own.lines += ["if (at.lambda > 0.0f) {", *indented([*penalty.lines, *adding]), "}"]
         lines = own.lines
         for view, value in zip(views, values, strict=True):
             home = self._place(view) if owned else ""
