@@ -137,8 +137,8 @@ def near_zero(layer):
 def check_steps(device, spec, **layout):
     """The kernel may err at most twice as much as float32 torch does, over all states together.
 
-    Where a layer takes the logarithm or the reciprocal of a number near zero, the error of that step is a matter of luck
-    in any engine, a hundred times more or less: then the geometric mean over the states counts instead of their norm.
+    Where a layer takes the logarithm or the reciprocal of a number near zero, the error of that step is a matter of
+    luck in any engine, a hundred times more or less: then the geometric mean over the states counts, not their norm.
     """
     over = geometric_mean if any(map(near_zero, spec.model.layers)) else np.linalg.norm
     run = Plain(spec, seed=3)

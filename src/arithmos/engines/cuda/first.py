@@ -219,7 +219,7 @@ class _Backward(_Groups):
 
     def _totals(self, value: Callable[[str, str], str]) -> list[str]:
         """Return the lines that set each sum to a value of its array and its place among the sums of an input."""
-        wide, single = [], []
+        wide, single = list[str](), list[str]()
         for k, node in enumerate(self.totals):
             if "o" in node.axes:
                 wide.append(f"total.g{k}[o] = {value(f'{k}[o]', f'{len(wide)} * COUNT + o')};")
