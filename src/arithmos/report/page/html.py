@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -269,8 +269,15 @@ def _vega_lite(chart: Any) -> dict[str, Any]:
 def _portraits(
     store: Snapshot, criterion: str | None, concerned: list[str], sections: Sequence[Section], foreign: pd.DataFrame
 ) -> dict[str, Any]:
-    """Return the data of single runs: their cells, the runs, and charts whose data are filled in by the page."""
+    """Return the data of single runs: their cells, the runs, and charts whose data are filled in by the page.
+
+    Runs are columns, which compress better, and a spec has their positions.
+    """
     specs = samples(store, criterion, concerned)
+    runs = [run for spec in specs.values() for run in spec["runs"]]
+    number = count()
+    for spec in specs.values():
+        spec["runs"] = [next(number) for _ in spec["runs"]]
     places = [
         {
             "name": section.item.name,
@@ -287,6 +294,7 @@ def _portraits(
     return {
         "experiments": [place for place in places if place["cells"]],
         "specs": specs,
+        "columns": {name: [run[name] for run in runs] for name in (runs[0] if runs else ())},
         "curves": _curves(),
         "panels": {size: panel["vconcat"][0] for size, panel in panels.items()},
         "config": next((panel["config"] for panel in panels.values()), {}),
