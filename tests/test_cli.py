@@ -370,7 +370,7 @@ def test_figure():
 
 def test_figure_without_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "altair", None)
-    monkeypatch.delitem(sys.modules, "arithmos.report.charts.draw", raising=False)
+    monkeypatch.delitem(sys.modules, "arithmos.report.charts.files", raising=False)
     assert 'altair is not installed; install it with pip install "arithmos[report]"' in complaint(
         "figure", "table-1", status=2
     )

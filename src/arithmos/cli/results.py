@@ -78,7 +78,8 @@ def figure(
     Figures that need no runs, such as loss-surface, are drawn too.
     """
     with extra("report"):
-        from ..report.charts.draw import check_path, draw, save
+        from ..report.charts.draw import draw
+        from ..report.charts.files import check_path, save
     from ..store import Store
 
     item = drawn(name, **chosen)

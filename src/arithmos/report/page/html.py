@@ -28,7 +28,8 @@ from ...papers.verdicts import WORDS, matrix, verdicts_of
 from ...store import Snapshot, Store
 from ..charts import runs as portraits
 from ..charts.agreement import agreement
-from ..charts.draw import chart_of, draw, vega_lite
+from ..charts.draw import chart_of, draw
+from ..charts.files import vega_lite
 from ..tables.comparison import ComparisonTable, comparison_table
 from ..tables.judges import disagreements, judges_of
 from ..tables.rates import Rates, rates_by_experiment, rates_by_place
