@@ -143,6 +143,7 @@ def test_version():
         (["figure", "loss-surfaces"], "unknown figure 'loss-surfaces'; did you mean 'loss-surface'?"),
         (["figure", "table-1", "-o", "table.gif"], "path must end in .html, .svg, .png, .pdf, .json, got 'table.gif'"),
         (["figure", "table-1", "-o", "nowhere/table.svg"], "nowhere/table.svg"),
+        (["report", "--paper", "nowhere", "-o", "missing/x.html"], "No such file or directory: missing/x.html"),
         (["table", "table-1", "--store", "nowhere"], "there is no folder 'nowhere'; `arithmos run` creates one"),
         (["verdict", "--store", "nowhere"], "there is no folder 'nowhere'"),
         (["store", "check", "--store", "nowhere"], "there is no folder 'nowhere'"),

@@ -170,6 +170,7 @@ def judges(
     "--output",
     type=path,
     callback=new_file,
+    is_eager=True,  # before papers are loaded
     default=Path("report.html"),
     show_default=True,
     metavar="FILE",
