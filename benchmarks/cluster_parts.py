@@ -65,6 +65,9 @@ def main() -> None:
             f"{machine.describe('distributed')} Made by `benchmarks/cluster_parts.py`, whose head says how; other "
             f"work ran beside it. Processor seconds, medians of {options.repeats}.",
             machine.table(["runs of 20,000 iterations", "plain", "Dask, all", *PROCESSES[1:]], rows),
+            "With four runs one worker has all the work: the client, and the imports of the other worker, come on top. "
+            "With 1000 runs the other worker compiles the same kernel at the same time. Both are a price per campaign "
+            "and worker, not per run; with kernels in the cache only the imports are left.",
         ]
     )
     print(written)

@@ -25,7 +25,7 @@ import numpy as np
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"
 ARITHMOS = ("-m", "arithmos")
-FIT = (*ARITHMOS, "fit", "data.csv", "--target", "force", "--json")
+FIT = (*ARITHMOS, "fit", "data.csv", "--target", "force")
 CACHE = "XDG_CACHE_HOME"
 """Variable with the folder of the cache."""
 
@@ -57,7 +57,7 @@ def start(command: Sequence[str], folder: Path, cache: Path) -> tuple[float, flo
     process = subprocess.Popen(
         [sys.executable, "-P", *command],
         cwd=folder,
-        env=os.environ | {CACHE: str(cache)},
+        env=os.environ | {CACHE: str(cache), "PYTHONDONTWRITEBYTECODE": ""},  # our modules are compiled once
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )

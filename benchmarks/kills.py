@@ -465,7 +465,7 @@ def text(tally: Tally, seen: dict[str, int]) -> str:
 def draw(tally: Tally, path: Path) -> None:
     import altair as alt
 
-    from arithmos.report.charts.draw import save
+    from arithmos.report.charts.files import save
     from arithmos.report.charts.style import BLUE, GOLD, GRAY, GREEN, PURPLE, RED, styled
 
     frame = pd.DataFrame(tally.events)

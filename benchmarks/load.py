@@ -56,6 +56,7 @@ VERBS = {
 PAGE = "page.html"
 PAGES = {
     "`report --paper madsen2020`": "madsen2020",
+    "`report --paper heim2020`": "heim2020",
     "`report --paper ranking`": "ranking",
 }
 

@@ -111,7 +111,7 @@ def draw(samples: list[Sample], path: Path) -> None:
     import altair as alt
     import pandas as pd
 
-    from arithmos.report.charts.draw import save
+    from arithmos.report.charts.files import save
     from arithmos.report.charts.style import BLUE, GRAY, styled
 
     frame = pd.DataFrame(samples, columns=["minutes", "mb", "runs", "work"])

@@ -143,6 +143,7 @@ def test_version():
         (["figure", "loss-surfaces"], "unknown figure 'loss-surfaces'; did you mean 'loss-surface'?"),
         (["figure", "table-1", "-o", "table.gif"], "path must end in .html, .svg, .png, .pdf, .json, got 'table.gif'"),
         (["figure", "table-1", "-o", "nowhere/table.svg"], "nowhere/table.svg"),
+        (["report", "--paper", "nowhere", "-o", "missing/x.html"], "No such file or directory: missing/x.html"),
         (["table", "table-1", "--store", "nowhere"], "there is no folder 'nowhere'; `arithmos run` creates one"),
         (["verdict", "--store", "nowhere"], "there is no folder 'nowhere'"),
         (["store", "check", "--store", "nowhere"], "there is no folder 'nowhere'"),
@@ -370,7 +371,7 @@ def test_figure():
 
 def test_figure_without_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "altair", None)
-    monkeypatch.delitem(sys.modules, "arithmos.report.charts.draw", raising=False)
+    monkeypatch.delitem(sys.modules, "arithmos.report.charts.files", raising=False)
     assert 'altair is not installed; install it with pip install "arithmos[report]"' in complaint(
         "figure", "table-1", status=2
     )

@@ -19,7 +19,7 @@ from arithmos.cli import main
 from arithmos.export import save as export
 from arithmos.nn import NAU
 from arithmos.regression import from_csv
-from arithmos.report.charts.draw import SUFFIXES, save
+from arithmos.report.charts.files import SUFFIXES, save
 from arithmos.report.page import fit, html
 from arithmos.store import Store
 

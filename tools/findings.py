@@ -19,7 +19,7 @@ from arithmos.judging.sequences import by_length
 from arithmos.papers import EXPERIMENTS
 from arithmos.papers.madsen2020.experiments import printed as published
 from arithmos.report.charts.digits import COLORS, read
-from arithmos.report.charts.draw import save
+from arithmos.report.charts.files import save
 from arithmos.report.charts.marks import color, legend, shape
 from arithmos.report.charts.style import styled
 from arithmos.spec import Spec

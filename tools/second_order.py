@@ -12,7 +12,7 @@ from arithmos.nn import NAU, NMU
 from arithmos.optim.damped import Iterate, iterate
 from arithmos.optim.products import ProductsOfSums
 from arithmos.optim.starts import start
-from arithmos.report.charts.draw import save
+from arithmos.report.charts.files import save
 from arithmos.report.charts.style import styled
 
 FOLDER = Path(__file__).parents[1] / "docs/findings"

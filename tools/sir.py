@@ -9,7 +9,7 @@ from scipy.optimize import least_squares
 
 from arithmos.nn.euler import places
 from arithmos.papers.heim2020.sir import NETWORKS, SIR, exponents, large
-from arithmos.report.charts.draw import save
+from arithmos.report.charts.files import save
 from arithmos.report.charts.style import styled
 from arithmos.store import Store
 from arithmos.tasks.sir import ALPHA, BETA, ETA, GAMMA, KAPPA, START

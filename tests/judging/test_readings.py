@@ -8,7 +8,8 @@ pytest.importorskip("altair")
 
 from arithmos.judging.readings import readings, reads
 from arithmos.papers import EXPERIMENTS
-from arithmos.report.charts.draw import draw, vega_lite
+from arithmos.report.charts.draw import draw
+from arithmos.report.charts.files import vega_lite
 from arithmos.store import Store
 
 RZ = EXPERIMENTS["mnist-rz"]

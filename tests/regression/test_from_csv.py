@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from arithmos.cli import main
 from arithmos.regression.from_csv import fit_csv
-from arithmos.report.charts.draw import save
+from arithmos.report.charts.files import save
 from arithmos.report.charts.fit import draw
 
 QUICK = {"random_state": 0, "n_jobs": 1}

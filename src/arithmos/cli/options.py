@@ -70,7 +70,7 @@ def chart_file(ctx: click.Context, param: click.Parameter, value: Path | None) -
     """Return the file of a chart or page, whose suffix must be a known format, or None."""
     if value is not None:
         with extra("report"):
-            from ..report.charts.draw import check_path
+            from ..report.charts.files import check_path
         with asked():
             check_path(value)
             check_place(value)

@@ -78,7 +78,8 @@ def figure(
     Figures that need no runs, such as loss-surface, are drawn too.
     """
     with extra("report"):
-        from ..report.charts.draw import check_path, draw, save
+        from ..report.charts.draw import draw
+        from ..report.charts.files import check_path, save
     from ..store import Store
 
     item = drawn(name, **chosen)
@@ -169,6 +170,7 @@ def judges(
     "--output",
     type=path,
     callback=new_file,
+    is_eager=True,  # before papers are loaded
     default=Path("report.html"),
     show_default=True,
     metavar="FILE",

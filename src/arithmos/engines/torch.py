@@ -5,7 +5,6 @@ the order of evaluation, step and projection, the gradients and the optimizer ar
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -15,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..optim.threads import one_thread
 from ..spec import Spec
 from .batches import Batches
 from .compiled import CompiledStep, NotCompiled, worth_compiling
@@ -75,7 +75,7 @@ class TorchEngine:
         stack = _Stack(spec, seeds, self.device, control, stacked=not finding(spec, self.device).alone)
         if states:
             stack.resume(states)
-        with _threads(stack):
+        with one_thread(_small(stack)):
             return [*_made_on(self.device, stack.train())]
 
 
@@ -85,17 +85,10 @@ def _made_on(device: torch.device, runs: Iterable[Run]) -> Iterator[Run]:
     return (replace(run, gpu=gpu) for run in runs)
 
 
-@contextmanager
-def _threads(stack: "_Stack") -> Iterator[None]:
-    """Use one thread for a stack so small that several would only wait for each other."""
-    before = torch.get_num_threads()
-    sizes = stack.spec.sizes
-    work = len(stack.runs) * stack.spec.batch_size * sum(a * b for a, b in pairwise(sizes))
-    try:
-        torch.set_num_threads(1 if work < _SMALL else before)
-        yield
-    finally:
-        torch.set_num_threads(before)
+def _small(stack: "_Stack") -> bool:
+    """Return whether a stack is so small that one thread is faster than several."""
+    work = len(stack.runs) * stack.spec.batch_size * sum(a * b for a, b in pairwise(stack.spec.sizes))
+    return work < _SMALL
 
 
 class _Stack(TrainingStack):

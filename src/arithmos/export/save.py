@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
-from torch import nn
 
 from .._files import write_whole
 from ..formula import Expression, expression
 from ..formula.expression import SNAP
 from .excel import spreadsheet
-from .programs import save_onnx, save_pt2
 from .source import source
-from .tensors import save_safetensors
+
+if TYPE_CHECKING:
+    from torch import nn
 
 FORMATS = {
     "safetensors": ".safetensors",
@@ -29,7 +30,7 @@ FORMATS = {
 
 
 def save(
-    model: nn.Module | Expression,
+    model: "nn.Module | Expression",
     path: str | Path,
     format: str | None = None,
     *,
@@ -56,11 +57,13 @@ def save(
     if chosen == "safetensors":
         if isinstance(model, Expression):
             raise ValueError("a formula has no parameters; format must be another than 'safetensors'")
+        from .tensors import save_safetensors
+
         save_safetensors(model, path, about)
-    elif chosen == "pt2":
-        save_pt2(model, path)
-    elif chosen == "onnx":
-        save_onnx(model, path)
+    elif chosen in ("pt2", "onnx"):
+        from .programs import save_onnx, save_pt2
+
+        (save_pt2 if chosen == "pt2" else save_onnx)(model, path)
     else:
         found = model if isinstance(model, Expression) else expression(model, names, snap, inputs=inputs)
         write_whole(path, spreadsheet(found, cells) if chosen == "excel" else source(found, chosen))

@@ -17,7 +17,7 @@ from ..formula.network import of_weights
 from ..formula.stored import judge
 from ..spec.stored import sequential
 from ..store import Store
-from .rebuild import rebuild
+from .rebuilt import rebuild
 from .save import save
 
 

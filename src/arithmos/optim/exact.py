@@ -6,18 +6,18 @@ part in the fit. Only if none is found are the weights fitted as they are, by Le
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from .adam import Batch, Training
 from .layouts import Layout, balanced
 from .levenberg_marquardt import LevenbergMarquardt
 from .monomials import monomial
 from .search import Formula, FormulaSearch
+from .threads import one_thread
 
 SMALL = 2**28
 """Multiplications per iteration below which a second thread costs more than it saves."""
@@ -80,7 +80,8 @@ class SearchClock:
 
 def solve(model: nn.Module, layout: Layout, rows: SplitRows, clock: SearchClock) -> Solution:
     """Set the weights of a network to the formulas behind the data, or to the best fit if there are none."""
-    with _threads(rows.fit[0]), torch.no_grad():
+    x = rows.fit[0]
+    with one_thread(x.shape[0] * (2 * x.shape[1]) ** 2 < SMALL), torch.no_grad():
         found = _powers(layout, rows) if layout.sums is None else _sums(layout, rows, clock)
     exact, factors, iterations, message = all(found.exact), 0, found.iterations, ""
     try:
@@ -177,15 +178,3 @@ def _error(model: nn.Module, held: Batch) -> float:
     parameter = next(model.parameters())
     x, t = (each.to(parameter.dtype) for each in held)
     return float((model(x) - t).double().square().mean())
-
-
-@contextmanager
-def _threads(x: Tensor) -> Iterator[None]:
-    """Use one thread of torch for small problems."""
-    before = torch.get_num_threads()
-    if x.shape[0] * (2 * x.shape[1]) ** 2 < SMALL:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

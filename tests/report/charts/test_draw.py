@@ -8,7 +8,8 @@ import pytest
 from tests.factories import make_run
 
 from arithmos.papers import EXPERIMENTS, FIGURES, PAPERS
-from arithmos.report.charts.draw import SUFFIXES, draw, save, vega_lite
+from arithmos.report.charts.draw import draw
+from arithmos.report.charts.files import SUFFIXES, save, vega_lite
 from arithmos.store import Store
 
 SURFACES = {surface.name: surface for surface in PAPERS["madsen2020"].surfaces}

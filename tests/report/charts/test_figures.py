@@ -13,7 +13,8 @@ from arithmos.judging.cells import judged
 from arithmos.papers import EXPERIMENTS
 from arithmos.report.charts import figures, gates, marks, style
 from arithmos.report.charts import runs as portraits
-from arithmos.report.charts.draw import draw, vega_lite
+from arithmos.report.charts.draw import draw
+from arithmos.report.charts.files import vega_lite
 from arithmos.report.tables.summary import summarize
 from arithmos.store import Store
 

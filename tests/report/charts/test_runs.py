@@ -6,7 +6,7 @@ import vl_convert
 from arithmos.papers import PAPERS
 from arithmos.report.charts import contours
 from arithmos.report.charts import runs as portraits
-from arithmos.report.charts.draw import vega_lite
+from arithmos.report.charts.files import vega_lite
 
 SURFACES = {surface.name: surface for surface in PAPERS["madsen2020"].surfaces}
 

@@ -9,7 +9,8 @@ from tests.factories import make_digits
 from arithmos import bench
 from arithmos.papers import EXPERIMENTS
 from arithmos.report import summarize
-from arithmos.report.charts.draw import draw, save
+from arithmos.report.charts.draw import draw
+from arithmos.report.charts.files import save
 from arithmos.store import Store
 
 NAMES = ["mnist-product", "mnist-product-no-rz", "mnist-sum", "mnist-sum-no-rz", "mnist-reference"]

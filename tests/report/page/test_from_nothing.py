@@ -4,7 +4,8 @@ import pytest
 
 from arithmos import bench
 from arithmos.papers import EXPERIMENTS, FIGURES
-from arithmos.report.charts.draw import draw, save
+from arithmos.report.charts.draw import draw
+from arithmos.report.charts.files import save
 from arithmos.store import Store
 
 

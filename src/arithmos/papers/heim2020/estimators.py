@@ -17,6 +17,7 @@ from ...engines.weights import are_effective, filled
 from ...formula.network import of_weights
 from ...formula.numeric import forward
 from ...judging.cells import Floats, Judged, T
+from ...optim.threads import one_thread
 from ...spec import Layer
 from ...statistics import Interval
 from ..comparison import Compared, Comparison, Printed, mean, medians
@@ -28,6 +29,8 @@ ROUNDING = 0.005
 """Largest error of a printed number."""
 DIGITS = 0.05
 """Largest error of a number that is printed with two digits, as a share of it."""
+ROWS = 1000
+"""Rows to evaluate at a time, so few that a layer's values stay in the cache of a core."""
 DIVERGED = "no run has a finite error"
 SPECS = {spec.model.name: spec for spec in CONTENTS[0].specs}
 LARGE_SPECS = {(spec.model.name, spec.task.operation): spec for experiment in LARGE for spec in experiment.specs}
@@ -47,11 +50,11 @@ def outputs(layers: Sequence[Layer], sizes: Sequence[int], weights: Floats, x: F
     """Return the outputs of networks, `[runs, rows, outputs]`, from the weights that their runs keep."""
     if are_effective(layers):
         return forward(of_weights(layers, sizes, weights), x)[0]
-    values = []
-    for flat in weights:
-        network = nn.Sequential(*filled(layers, sizes, flat)).eval()
-        with torch.no_grad():
-            values.append(network(torch.from_numpy(x)).numpy())
+    parts, values = torch.split(torch.from_numpy(x), ROWS), []
+    with one_thread(), torch.no_grad():
+        for flat in weights:
+            network = nn.Sequential(*filled(layers, sizes, flat)).eval()
+            values.append(torch.cat([network(part) for part in parts]).numpy())
     return np.stack(values)
 
 

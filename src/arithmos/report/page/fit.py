@@ -15,7 +15,7 @@ from ...export.source import source
 from ...regression.certificate import SAYS
 from ...regression.from_csv import Fit
 from ...regression.regressor import ParetoFormula
-from ..charts.draw import save, vega_lite
+from ..charts.files import save, vega_lite
 from ..charts.fit import draw
 from .embedded import packed, packed_json, shortened
 

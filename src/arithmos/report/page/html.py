@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ from ...papers.verdicts import WORDS, matrix, verdicts_of
 from ...store import Snapshot, Store
 from ..charts import runs as portraits
 from ..charts.agreement import agreement
-from ..charts.draw import chart_of, draw, vega_lite
+from ..charts.draw import chart_of, draw
+from ..charts.files import vega_lite
 from ..tables.comparison import ComparisonTable, comparison_table
 from ..tables.judges import disagreements, judges_of
 from ..tables.rates import Rates, rates_by_experiment, rates_by_place
@@ -269,8 +270,15 @@ def _vega_lite(chart: Any) -> dict[str, Any]:
 def _portraits(
     store: Snapshot, criterion: str | None, concerned: list[str], sections: Sequence[Section], foreign: pd.DataFrame
 ) -> dict[str, Any]:
-    """Return the data of single runs: their cells, the runs, and charts whose data are filled in by the page."""
+    """Return the data of single runs: their cells, the runs, and charts whose data are filled in by the page.
+
+    Runs are columns, which compress better, and a spec has their positions.
+    """
     specs = samples(store, criterion, concerned)
+    runs = [run for spec in specs.values() for run in spec["runs"]]
+    number = count()
+    for spec in specs.values():
+        spec["runs"] = [next(number) for _ in spec["runs"]]
     places = [
         {
             "name": section.item.name,
@@ -287,6 +295,7 @@ def _portraits(
     return {
         "experiments": [place for place in places if place["cells"]],
         "specs": specs,
+        "columns": {name: [run[name] for run in runs] for name in (runs[0] if runs else ())},
         "curves": _curves(),
         "panels": {size: panel["vconcat"][0] for size, panel in panels.items()},
         "config": next((panel["config"] for panel in panels.values()), {}),

@@ -64,7 +64,7 @@ def _size(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
 def _run(row: dict[str, Any]) -> dict[str, Any]:
     step = np.asarray(row["curve_step"])
     kept = thinned(step)
-    curves = {name: [significant(value, 4) for value in np.asarray(row[f"curve_{name}"])[kept]] for name in _CURVES}
+    curves = {name: [significant(value, 3) for value in np.asarray(row[f"curve_{name}"])[kept]] for name in _CURVES}
     weights = np.nan_to_num(np.asarray(row["best_weights"], np.float64))
     return {
         **{name: row[name] for name in ("seed", "engine", "solved", "ended_early", "best_step")},

@@ -182,7 +182,9 @@ function factsOf(run, { threshold }) {
 async function startPicker() {
   const [experiment, cell, run] = ["experiment", "cell", "run"].map((name) => byId(`pick-${name}`));
   const curves = byId("run-curves");
-  const { experiments, specs, ...charts } = await embedded("data-runs");
+  const { experiments, specs, columns, ...charts } = await embedded("data-runs");
+  const row = (number) => Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values[number]]));
+  for (const spec of Object.values(specs)) spec.runs = spec.runs.map(row);
   const choose = (select, names) => select.replaceChildren(...names.map(([value, text]) => new Option(text, value)));
 
   function pickExperiment() {
