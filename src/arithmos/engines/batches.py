@@ -79,9 +79,15 @@ class Batches:
 
     def words(self, step: int) -> Tensor:
         """Return the random words of one iteration, of a task that says how it draws: `[s, b, columns]`, int64."""
+        stream, columns = self.stream
+        return self._words(self.seeds, stream, step, self.spec.batch_size, columns)
+
+    @property
+    def stream(self) -> tuple[int, int]:
+        """The stream of the random words of batches, and the number of words of an observation."""
         if isinstance(self._draws, UniformDraws):
-            return self._words(self.seeds, philox.TRAIN, step, self.spec.batch_size, self._draws.input_size)
-        return self._words(self.seeds, philox.ROWS, step, self.spec.batch_size, 1)
+            return philox.TRAIN, self._draws.input_size
+        return philox.ROWS, 1
 
     def from_words(self, word: Tensor) -> Pair:
         """Return the inputs and targets that random words make."""
@@ -93,6 +99,30 @@ class Batches:
         x = (low + width * ((word >> 9).double() * 2.0**-23)).float()
         sums = x.double() @ self.members  # [s, b, subset]
         return x.to(self.dtype), _FOLDS[draws.operation](sums).to(self.dtype).unsqueeze(-1)
+
+
+class TracedWords:
+    """The words of `Batches.words`, as operations on tensors alone, so that they can be part of a compiled graph.
+
+    Counters and multipliers are tensors, because torch's compiler would multiply an index and a literal in 32 bits.
+    Each round is computed for the axes on which it depends: the first ones do not depend on all.
+
+    Args:
+        batches: the batches.
+    """
+
+    def __init__(self, batches: Batches) -> None:
+        device, (self._stream, self._columns) = batches.device, batches.stream
+        self._seeds = batches.seeds[:, None, None].clone()
+        self._row = torch.arange(batches.spec.batch_size, device=device)[:, None]
+        self._group = torch.arange(-(-self._columns // 4), device=device)
+        self._multipliers = [torch.tensor(one, device=device) for one in philox.MULTIPLIERS]
+
+    def at(self, step: Tensor) -> Tensor:
+        """Return the words of an iteration, which is an int64 tensor of no axes: `[s, b, columns]`, int64."""
+        counter = (self._row, self._group, step, self._stream)
+        made = philox.mixed(*counter, self._seeds, philox.RUN, multipliers=self._multipliers)
+        return torch.stack(made, dim=-1).flatten(2)[..., : self._columns]
 
 
 def compiled_words(seeds: Tensor, stream: int, step: int, rows: int, columns: int) -> Tensor:
