@@ -48,6 +48,19 @@ class Recorder:
         return replay
 
 
+class InBuffers:
+    """Stand-in for the kernel that draws batches: the same numbers, always at the same place."""
+
+    def __init__(self, batches):
+        self.batches = batches
+        self.x, _ = (tensor.clone() for tensor in batches.at(0))
+        self.sums = self.x.double() @ batches.members
+
+    def draw(self, row):
+        self.x.copy_(self.batches.at(int(row[0]))[0])
+        self.sums.copy_(self.x.double() @ self.batches.members)
+
+
 @pytest.fixture
 def recorder(monkeypatch):
     """Let stacks on a CPU run as those on a GPU, up to eight iterations in a graph."""
@@ -187,6 +200,25 @@ def test_a_second_graph_that_fails_leaves_the_trainer_intact(recorder, uncompile
         np.testing.assert_allclose(ours[seed].end_weights, eager.end_weights, rtol=1e-5, atol=1e-6)
 
 
+def test_batches_drawn_by_a_kernel_are_those_of_the_graph(recorder, uncompiled, monkeypatch):
+    usual = run(REGULARIZED)
+    monkeypatch.setattr(engine, "CompiledStep", partial(GraphedSteps, capture=recorder, draws=InBuffers))
+    for seed, one in run(REGULARIZED).items():
+        np.testing.assert_array_equal(one.end_weights, usual[seed].end_weights)
+
+
+def test_a_kernel_that_fails_is_replaced_and_named(recorder, uncompiled, monkeypatch):
+    def refuse(batches):
+        raise RuntimeError("no such kernel")
+
+    usual, said = run(SPEC), []
+    monkeypatch.setattr(engine, "CompiledStep", partial(GraphedSteps, capture=recorder, draws=refuse))
+    for seed, one in run(SPEC, say=said.append).items():
+        np.testing.assert_array_equal(one.end_weights, usual[seed].end_weights)
+    assert said[0].startswith("batches of NMU are drawn without a kernel of their own: RuntimeError: no such kernel")
+    assert said[1:] == ["compiling the iterations of NMU"]
+
+
 @needs_compiler
 def test_compiled_stretches_have_the_bits_of_single_steps(recorder):
     stack, single = (_Stack(SPEC, (3, 4), CPU, Control()) for _ in range(2))
@@ -200,8 +232,10 @@ def test_compiled_stretches_have_the_bits_of_single_steps(recorder):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", ["NMU", "ReLU"])
-def test_graphs_of_a_gpu_are_the_eager_iterations(name, monkeypatch):
+@pytest.mark.parametrize(("name", "kernel"), [("NMU", True), ("NMU", False), ("ReLU", True)])
+def test_graphs_of_a_gpu_are_the_eager_iterations(name, kernel, monkeypatch):
+    if not kernel:  # random words are part of the compiled graph then, as those of rows of data are
+        monkeypatch.setattr(engine, "GraphedSteps", partial(GraphedSteps, draws=lambda batches: None))
     spec = dataclasses.replace(SPEC, model=MODELS[name], iterations=10**6, evaluate_every=250)
     said, device = [], torch.device("cuda")
     ours = _Stack(spec, (0, 1, 2), device, Control(say=said.append))
@@ -214,6 +248,7 @@ def test_graphs_of_a_gpu_are_the_eager_iterations(name, monkeypatch):
         ours.step = ours._compiled.advance(ours.step, 300)
     assert ours._compiled is not None, said
     assert ours._compiled._replays, said
+    assert (ours._compiled._drawn is not None) == kernel, said
     while eager.step < 300:
         eager.iterate()
     for key, values in arrays(eager).items():

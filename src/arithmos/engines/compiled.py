@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from ..spec import Adam, Spec
-from .batches import Batches
+from .batches import Batches, Pair
 from .contract import explained
 from .networks import Networks
 from .updates import FirstOrderTrainer
@@ -118,8 +118,8 @@ class CompiledStep:
 
     def _compile(self, regularized: bool, values: tuple[object, ...]) -> Graph:
         def iterate(p: list[Tensor], m: list[Tensor], v: list[Tensor], *rest: Tensor) -> None:
-            numbers, word = self._inputs(rest)
-            gradients = self._gradients(p, numbers[0], word, regularized)
+            numbers, batch = self._inputs(rest)
+            gradients = self._gradients(p, numbers[0], batch, regularized)
             for place, own in enumerate(zip(p, m, v, gradients, strict=True)):
                 self._update(*own, numbers[1], numbers[2 + place], self._ranges[place])
 
@@ -130,20 +130,20 @@ class CompiledStep:
             compiled(*copied(values))  # what fails, fails here
         return compiled
 
-    def _inputs(self, rest: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """Return the numbers of an iteration and the words of its batch, given the last arguments of the graph."""
+    def _inputs(self, rest: tuple[Tensor, ...]) -> tuple[Tensor, Pair]:
+        """Return the numbers of an iteration and its batch, given the last arguments of the graph."""
         numbers, word = rest
-        return numbers, word
+        return numbers, self.batches.from_words(word)
 
     def _gradients(
-        self, parameters: Sequence[Tensor], strength: Tensor, word: Tensor, regularized: bool
+        self, parameters: Sequence[Tensor], strength: Tensor, batch: Pair, regularized: bool
     ) -> Sequence[Tensor]:
         """Return the gradients of a batch, as `FirstOrderTrainer.advance` computes them."""
         trained = [value.detach().requires_grad_() for value in parameters]
         whole = self.networks.parameters
         self.networks.parameters = {**whole, **dict(zip(self._names, trained, strict=True))}
         try:
-            loss = self.trainer.loss(self.batches.from_words(word), strength, regularized)
+            loss = self.trainer.loss(batch, strength, regularized)
         finally:
             self.networks.parameters = whole
         found = torch.autograd.grad(loss.sum(), trained, allow_unused=True)

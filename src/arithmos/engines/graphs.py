@@ -8,13 +8,16 @@ of the same compiled iteration, so how runs are cut into stretches changes no bi
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from ..spec import Spec
-from .batches import Batches, TracedWords
-from .compiled import CompiledStep, copied
+from ..tasks import UniformDraws
+from .batches import Batches, Pair, TracedWords
+from .compiled import CompiledStep, Graph, copied
+from .contract import explained
 from .networks import Networks
 from .updates import FirstOrderTrainer
 
@@ -50,6 +53,36 @@ def captured(
     return replay
 
 
+class Drawn(Protocol):
+    """Batches drawn by a kernel; see `draw.DrawnBatches`."""
+
+    x: Tensor
+    sums: Tensor
+
+    def draw(self, row: Tensor) -> None:
+        """Draw the batch of the iteration whose number is the first of a row."""
+
+
+def drawn(batches: Batches) -> Drawn | None:
+    """Return batches drawn by a kernel of their own, or None if their words are part of the compiled graph.
+
+    Raises:
+        Exception: the kernel does not work, or draws other numbers than it should.
+    """
+    if batches.device.type != "cuda" or not isinstance(batches.draws, UniformDraws):
+        return None
+    from .draw import MOST_INPUTS, DrawnBatches
+
+    if batches.draws.input_size > MOST_INPUTS:
+        return None
+    made, step = DrawnBatches(batches), 123_456
+    made.draw(torch.tensor([float(step)], dtype=torch.float64, device=batches.device))
+    (x, t), (own_x, own_t) = batches.at(step), batches.from_sums(made.x, made.sums)
+    if not torch.equal(x, own_x) or not torch.allclose(t, own_t, rtol=1e-6, equal_nan=True):
+        raise RuntimeError("it draws other numbers than it should")
+    return made
+
+
 class GraphedSteps(CompiledStep):
     """Iterations of a stack on a GPU, compiled and captured when the first of them is run.
 
@@ -60,6 +93,7 @@ class GraphedSteps(CompiledStep):
         trainer: their trainer, whose moments are updated.
         say: receives a line before something is compiled.
         capture: `captured`, or what replaces it where there is no GPU.
+        draws: `drawn`, or the same.
     """
 
     def __init__(
@@ -70,10 +104,13 @@ class GraphedSteps(CompiledStep):
         trainer: FirstOrderTrainer,
         say: Callable[[str], None],
         capture: Capture = captured,
+        draws: Callable[[Batches], Drawn | None] = drawn,
     ) -> None:
         super().__init__(spec, networks, batches, trainer, say)
         self._device, self._capture = batches.device, capture
-        self._traced = TracedWords(batches)
+        self._draws = draws
+        self._drawn: Drawn | None = None
+        self._traced: TracedWords | None = None
         every = spec.evaluate_every
         self.steps = every // -(-every // STEPS)
         """Iterations in one graph: a part of those between two records."""
@@ -91,7 +128,9 @@ class GraphedSteps(CompiledStep):
         count = 1
         while count < min(end - step, self._longest) and self.regularized(step + count) == regularized:
             count += 1
-        values = (*self._state(), self._row)
+        if not self._graphs:
+            self._draw_by_kernel()
+        values = (*self._state(), self._row, *([self._drawn.x, self._drawn.sums] if self._drawn else []))
         graph = self._graph(step, regularized, values)
         replay = self._replay(step, regularized, values) if count >= self.steps else None
         begun = self._now()
@@ -103,13 +142,28 @@ class GraphedSteps(CompiledStep):
                 self._chunk.copy_(table[done - self.steps : done])
                 replay()
         for row in table[done:]:
-            self._row.copy_(row)
-            graph(*values)
+            self._iterate(graph, row, values)
         if replay is not None and not self._timed:
             self._timed = True
             graphs = STRETCH_S / max(self._now() - begun, 1e-9)
             self._longest = max(1, min(int(graphs), STRETCH // self.steps)) * self.steps
         return step + count
+
+    def _draw_by_kernel(self) -> None:
+        """Let a kernel draw the batches if there is one and it works; otherwise the compiled graph draws them."""
+        try:
+            self._drawn = self._draws(self.batches)
+        except Exception as error:
+            self._say(f"batches of {self.spec.model.name} are drawn without a kernel of their own: {explained(error)}")
+        if self._drawn is None:
+            self._traced = TracedWords(self.batches)
+
+    def _iterate(self, graph: Graph, row: Tensor, values: tuple[object, ...]) -> None:
+        """Run the iteration of a row: on the device, or in a capture."""
+        self._row.copy_(row)
+        if self._drawn is not None:
+            self._drawn.draw(self._row)
+        graph(*values)
 
     def _now(self) -> float:
         """Return the time, after the device's work if that is being timed."""
@@ -126,8 +180,7 @@ class GraphedSteps(CompiledStep):
 
             def iterate() -> None:
                 for row in self._chunk:
-                    self._row.copy_(row)
-                    graph(*values)
+                    self._iterate(graph, row, values)
 
             try:
                 replay = self._capture(self._device, lambda: graph(*copies), iterate)
@@ -136,6 +189,8 @@ class GraphedSteps(CompiledStep):
             self._replays[regularized] = places, replay
         return replay
 
-    def _inputs(self, rest: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        (row,) = rest
-        return row[1:].float(), self._traced.at(row[0].long())
+    def _inputs(self, rest: tuple[Tensor, ...]) -> tuple[Tensor, Pair]:
+        row, *drawn = rest
+        if self._traced is not None:
+            return row[1:].float(), self.batches.from_words(self._traced.at(row[0].long()))
+        return row[1:].float(), self.batches.from_sums(*drawn)
