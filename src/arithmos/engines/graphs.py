@@ -7,6 +7,7 @@ of the same compiled iteration, so how runs are cut into stretches changes no bi
 """
 
 import time
+import warnings
 from collections.abc import Callable
 from typing import Protocol
 
@@ -183,7 +184,9 @@ class GraphedSteps(CompiledStep):
                     self._iterate(graph, row, values)
 
             try:
-                replay = self._capture(self._device, lambda: graph(*copies), iterate)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # as in `_compile`
+                    replay = self._capture(self._device, lambda: graph(*copies), iterate)
             except Exception as error:
                 raise self._failed(step, error) from error
             self._replays[regularized] = places, replay
