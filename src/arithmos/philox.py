@@ -61,11 +61,13 @@ def philox(counter: Words, key: tuple[int, int], rounds: int = ROUNDS) -> Words:
     return np.concatenate(mixed(c0, c1, c2, c3, *key, rounds=rounds), axis=-1).astype(np.uint32)
 
 
-def mixed(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, *, rounds: int = ROUNDS) -> tuple[Any, Any, Any, Any]:
+def mixed(
+    c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, *, rounds: int = ROUNDS, multipliers: Any = MULTIPLIERS
+) -> tuple[Any, Any, Any, Any]:
     """Four random words for the words of counters and keys, as int64 arrays of NumPy or tensors of torch."""
     for _ in range(rounds):
         # A product of two words wraps around in int64, and its halves are still right.
-        p0, p1 = c0 * MULTIPLIERS[0], c2 * MULTIPLIERS[1]
+        p0, p1 = c0 * multipliers[0], c2 * multipliers[1]
         c0, c1, c2, c3 = (p1 >> 32) & LOW ^ c1 ^ k0, p1 & LOW, (p0 >> 32) & LOW ^ c3 ^ k1, p0 & LOW
         k0, k1 = (k0 + INCREMENTS[0]) & LOW, (k1 + INCREMENTS[1]) & LOW
     return c0, c1, c2, c3

@@ -120,4 +120,4 @@ def test_what_is_compiled_depends_on_the_spec_alone():
     for spec in (SPEC, dataclasses.replace(long, optimizer=RMSprop())):
         assert not worth_compiling(spec, CPU, stacked=True)
     assert not worth_compiling(long, CPU, stacked=False)
-    assert not worth_compiling(long, torch.device("cuda"), stacked=True)
+    assert worth_compiling(long, torch.device("cuda"), stacked=True)

@@ -10,6 +10,7 @@ from arithmos import philox
 from arithmos.engines.batches import Batches, compiled_words
 from arithmos.engines.contract import NEVER, Control, Job
 from arithmos.engines.torch import TorchEngine, _Stack
+from arithmos.engines.trainers import stack_size
 from arithmos.engines.weights import kept_weights
 from arithmos.nn import Unit
 from arithmos.nn._noise import words
@@ -269,6 +270,15 @@ def test_runs_that_are_not_wanted_are_left_out():
 
 def test_runs_of_a_cpu_name_no_gpu():
     assert _run(_spec("NMU", iterations=20), [0])[0].gpu == ""
+
+
+def test_a_stack_on_a_gpu_is_larger_if_its_batches_are_small():
+    cuda, spec = torch.device("cuda"), Spec(task=Arithmetic(operation="mul"), model=MODELS["NMU"])
+    assert stack_size(spec, torch.device("cpu")) == 256
+    assert stack_size(spec, cuda) == 1024
+    large = dataclasses.replace(spec, task=dataclasses.replace(spec.task, input_size=1000))
+    assert stack_size(large, cuda) == 2**26 // 128_000
+    assert stack_size(dataclasses.replace(large, batch_size=10_000), cuda) == 256
 
 
 @pytest.mark.gpu

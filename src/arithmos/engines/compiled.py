@@ -1,7 +1,7 @@
 """Compiled iterations of a stack of runs: batch, gradient, Adam's step and projection as one graph.
 
 The graph is recorded from what the eager engine calls, below Python and below `vmap`, so whatever can be stacked can be
-compiled. It computes the same numbers up to rounding.
+compiled. It computes the same numbers up to rounding. On a GPU, `graphs` runs many iterations at once.
 """
 
 import warnings
@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from ..spec import Adam, Spec
-from .batches import Batches
+from .batches import Batches, Pair
 from .contract import explained
 from .networks import Networks
 from .updates import FirstOrderTrainer
@@ -21,6 +21,7 @@ COMPILED_FROM = 50_000
 """Iterations from which on compiling pays: it takes 10 to 60 seconds."""
 
 Graph = Callable[..., None]
+State = tuple[list[Tensor], list[Tensor], list[Tensor]]
 
 
 class NotCompiled(RuntimeError):
@@ -36,7 +37,7 @@ def worth_compiling(spec: Spec, device: torch.device, *, stacked: bool) -> bool:
     return (
         spec.iterations >= COMPILED_FROM
         and stacked
-        and device.type == "cpu"
+        and device.type in ("cpu", "cuda")
         and isinstance(optimizer, Adam)
         and not optimizer.reinitialize
         and not spec.model.penalties
@@ -66,63 +67,83 @@ class CompiledStep:
         self._ranges = [ranges.get(id(value)) for value in trainer.trained]
         self._graphs: dict[bool, Graph] = {}
 
-    def advance(self, step: int) -> None:
-        """Run one iteration.
+    def advance(self, step: int, end: int) -> int:
+        """Run one iteration, or more up to an end, and return the next one.
 
         Raises:
             NotCompiled: it cannot be compiled, and was not run; the trainer can resume from its state.
         """
-        strength = self.spec.model.schedule(step)
-        regularized = strength > 0
-        values = self._arguments(step, strength)
-        if regularized not in self._graphs:
-            try:
-                self._graphs[regularized] = self._compile(regularized, values)
-            except Exception as error:
-                for state in self.trainer.optimizer.state.values():
-                    state["step"].fill_(step)
-                raise NotCompiled(explained(error)) from error
-        self._graphs[regularized](*values)
+        regularized = self.regularized(step)
+        values = (*self._state(), torch.tensor(self._numbers(step)), self.batches.words(step))
+        self._graph(step, regularized, values)(*values)
+        return step + 1
 
-    def _arguments(self, step: int, strength: float) -> tuple[list[Tensor], list[Tensor], list[Tensor], Tensor, Tensor]:
-        """Return parameters, moments, numbers of the iteration, and the words of its batch."""
-        own, state = self.spec.first_order, self.trainer.optimizer.state
-        assert isinstance(own, Adam)
+    def regularized(self, step: int) -> bool:
+        """Return whether the sparsity is regularized in an iteration, which is another graph."""
+        return self.spec.model.schedule(step) > 0
+
+    def _state(self) -> State:
+        """Return the parameters and both moments, which an iteration changes in place."""
+        state = self.trainer.optimizer.state
         for value in self.trainer.trained:
             if not state[value]:
                 zeros = {name: torch.zeros_like(value) for name in ("exp_avg", "exp_avg_sq")}
                 state[value] = {"step": torch.tensor(0.0), **zeros}
-        rest1, rest2 = 1 - own.beta1 ** (step + 1), 1 - own.beta2 ** (step + 1)
-        sizes = [own.lr * rate / rest1 for rate in self._rates]
-        numbers = torch.tensor([strength, rest2**0.5, *sizes])
         parameters = [value.detach() for value in self.trainer.trained]
         first, second = ([state[v][name] for v in self.trainer.trained] for name in ("exp_avg", "exp_avg_sq"))
-        return parameters, first, second, numbers, self.batches.words(step)
+        return parameters, first, second
+
+    def _numbers(self, step: int) -> list[float]:
+        """Return the numbers of an iteration: strength of the regularizer, Adam's correction, and its step sizes."""
+        own = self.spec.first_order
+        assert isinstance(own, Adam)
+        rest1, rest2 = 1 - own.beta1 ** (step + 1), 1 - own.beta2 ** (step + 1)
+        return [self.spec.model.schedule(step), rest2**0.5, *(own.lr * rate / rest1 for rate in self._rates)]
+
+    def _graph(self, step: int, regularized: bool, values: tuple[object, ...]) -> Graph:
+        """Return the graph of an iteration, which is compiled for these arguments if it is new."""
+        if regularized not in self._graphs:
+            try:
+                self._say(f"compiling the iterations of {self.spec.model.name}")
+                self._graphs[regularized] = self._compile(regularized, values)
+            except Exception as error:
+                raise self._failed(step, error) from error
+        return self._graphs[regularized]
+
+    def _failed(self, step: int, error: Exception) -> NotCompiled:
+        """Return an error as the reason not to compile, after which torch's own optimizer continues at this step."""
+        for state in self.trainer.optimizer.state.values():
+            state["step"].fill_(step)
+        return NotCompiled(explained(error))
 
     def _compile(self, regularized: bool, values: tuple[object, ...]) -> Graph:
-        self._say(f"compiling the iterations of {self.spec.model.name}")
-
-        def iterate(p: list[Tensor], m: list[Tensor], v: list[Tensor], numbers: Tensor, word: Tensor) -> None:
-            gradients = self._gradients(p, numbers[0], word, regularized)
+        def iterate(p: list[Tensor], m: list[Tensor], v: list[Tensor], *rest: Tensor) -> None:
+            numbers, batch = self._inputs(rest)
+            gradients = self._gradients(p, numbers[0], batch, regularized)
             for place, own in enumerate(zip(p, m, v, gradients, strict=True)):
                 self._update(*own, numbers[1], numbers[2 + place], self._ranges[place])
 
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), torch.autograd.set_multithreading_enabled(False):  # gradients in this thread
             warnings.simplefilter("ignore")  # those of torch's compiler are about its own code
-            graph = make_fx(iterate)(*_copied(values))
+            graph = make_fx(iterate)(*copied(values))
             compiled: Graph = torch.compile(graph, dynamic=False, fullgraph=True)
-            compiled(*_copied(values))  # what fails, fails here
+            compiled(*copied(values))  # what fails, fails here
         return compiled
 
+    def _inputs(self, rest: tuple[Tensor, ...]) -> tuple[Tensor, Pair]:
+        """Return the numbers of an iteration and its batch, given the last arguments of the graph."""
+        numbers, word = rest
+        return numbers, self.batches.from_words(word)
+
     def _gradients(
-        self, parameters: Sequence[Tensor], strength: Tensor, word: Tensor, regularized: bool
+        self, parameters: Sequence[Tensor], strength: Tensor, batch: Pair, regularized: bool
     ) -> Sequence[Tensor]:
         """Return the gradients of a batch, as `FirstOrderTrainer.advance` computes them."""
         trained = [value.detach().requires_grad_() for value in parameters]
         whole = self.networks.parameters
         self.networks.parameters = {**whole, **dict(zip(self._names, trained, strict=True))}
         try:
-            loss = self.trainer.loss(self.batches.from_words(word), strength, regularized)
+            loss = self.trainer.loss(batch, strength, regularized)
         finally:
             self.networks.parameters = whole
         found = torch.autograd.grad(loss.sum(), trained, allow_unused=True)
@@ -150,7 +171,7 @@ class CompiledStep:
             parameter.clamp_(*range_)
 
 
-def _copied(values: object) -> tuple[object, ...]:
+def copied(values: object) -> tuple[object, ...]:
     """Return arguments of a graph that it may change."""
     assert isinstance(values, tuple)
     return tuple(v.clone() if isinstance(v, Tensor) else [one.clone() for one in v] for v in values)

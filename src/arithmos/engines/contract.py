@@ -30,7 +30,7 @@ _LIBRARIES = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "plat
 """Folders of installed packages, and of this one."""
 
 STACK = 256
-"""Most runs of one spec that the torch engine trains side by side."""
+"""Most runs of one spec that the torch engine trains side by side on a CPU."""
 
 NEVER = -1
 """Solved-at step of a run that was never below the threshold."""

@@ -20,6 +20,7 @@ from .batches import Batches
 from .compiled import CompiledStep, NotCompiled, worth_compiling
 from .contract import NO_CONTROL, Control, Floats, Job, Run, State, unit_code
 from .digits import run as run_digits
+from .graphs import GraphedSteps
 from .judge import Judge
 from .networks import Networks
 from .probe import finding
@@ -119,20 +120,22 @@ class _Stack(TrainingStack):
         self.records = Judge(spec, seeds, self.flat().shape[1], control)
         self._compiled: CompiledStep | None = None
         if isinstance(self.trainer, FirstOrderTrainer) and worth_compiling(spec, device, stacked=stacked):
-            self._compiled = CompiledStep(spec, self.networks, self.batches, self.trainer, control.say)
+            make = GraphedSteps if device.type == "cuda" else CompiledStep
+            self._compiled = make(spec, self.networks, self.batches, self.trainer, control.say)
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         return self.batches.at(self.trainer.batch(self.step))
 
     def iterate(self) -> None:
-        """Run the next iteration, compiled if that is worth it and works."""
+        """Run the next iteration, compiled if that is worth it and works; on a GPU then more, up to the next record."""
         if self.trainer.finished and self.step % self.spec.evaluate_every == 0:
             self._coast()
             return
         if self._compiled is not None:
+            every = self.spec.evaluate_every
+            end = min((self.step // every + 1) * every, self.spec.iterations + 1)
             try:
-                self._compiled.advance(self.step)
-                self.step += 1
+                self.step = self._compiled.advance(self.step, end)
                 return
             except NotCompiled as error:
                 self._compiled = None

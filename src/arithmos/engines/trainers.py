@@ -15,6 +15,12 @@ from .second_order import SecondOrderTrainer, formula_search
 from .states import NOTHING
 from .updates import FirstOrderTrainer, Restarts
 
+STACK_ON_GPU = 1024
+"""Most runs of one spec side by side on a GPU, which a smaller stack does not fill."""
+
+INPUTS_ON_GPU = 2**26
+"""Numbers in a batch of the inputs of a stack on a GPU, above which it is not made larger than elsewhere."""
+
 JACOBIAN = {"cpu": 2**22, "cuda": 2**28}
 """Numbers in the Jacobians of a stack: those that stay near the core, or use a GPU well."""
 
@@ -72,7 +78,9 @@ def blank_state(spec: Spec) -> State:
 def stack_size(spec: Spec, device: torch.device) -> int:
     """Return the most runs of a spec that train side by side."""
     if not isinstance(spec.optimizer, LM):
-        return STACK
+        if device.type == "cpu":
+            return STACK
+        return max(STACK, min(STACK_ON_GPU, INPUTS_ON_GPU // (spec.batch_size * max(spec.sizes))))
     factors = min(spec.optimizer.factors, spec.hidden_size, 2)  # more are rarely needed
     jacobian = spec.batch_size * spec.task.input_size * factors
     return max(1, min(STACK, JACOBIAN[device.type] // jacobian))
