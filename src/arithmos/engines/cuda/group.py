@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...spec import Adam, RMSprop, Spec
-from ...tasks import OPERATIONS, Observations, TableDraws, UniformDraws
+from ...tasks import Observations, TableDraws, UniformDraws
 from ..contract import NEVER, Control, Floats, Run, State, curve_records, unit_code
 from ..judge import Judge
 from ..states import ARRAYS, initial, judged, state_of
@@ -298,7 +298,6 @@ def _task_settings(spec: Spec) -> dict[str, Any]:
         lows = [lows[0] - widths[0]]
     return {
         **sizes,
-        "operation": list(OPERATIONS).index(draws.operation),
         "width": (widths[0], widths[-1]),
         "low": (lows[0], lows[-1]),
     }

@@ -30,17 +30,17 @@ __device__ constexpr bool bits_suffice() {
     return RANGE == UNIT;
 }
 
-__device__ __forceinline__ double operate(int operation, double a, double b) {
-    return operation == MUL ? a * b : operation == DIV ? a / b : operation == ADD ? a + b : a - b;
+__device__ __forceinline__ double operate(double a, double b) {
+    return OPERATION == MUL ? a * b : OPERATION == DIV ? a / b : OPERATION == ADD ? a + b : a - b;
 }
 
 // The operation on the subset sums of an observation; the SPLIT threads of it share the work.
-__device__ __forceinline__ float arithmetic_target(const Settings& c, const float* x, const int (&begin)[SUBSETS], int split) {
+__device__ __forceinline__ float arithmetic_target(const float* x, const int (&begin)[SUBSETS], int split) {
     using Inputs = Adding<bits_suffice()>;
-    const int operation = OPERATION < 0 ? c.operation : OPERATION;
+    constexpr int OPERANDS = OPERATION == ROOT || OPERATION == SQUARED || OPERATION == RECIPROCAL ? 1 : SUBSETS;
     double target = 0.0;
 #pragma unroll
-    for (int k = 0; k < SUBSETS; ++k) {
+    for (int k = 0; k < OPERANDS; ++k) {
         typename Inputs::Sum sums[4] = {};
         const int length = subset_length(k);
 #if SMALL
@@ -67,12 +67,12 @@ __device__ __forceinline__ float arithmetic_target(const Settings& c, const floa
         for (int offset = 32 / SPLIT; offset < 32; offset *= 2) joined += __shfl_xor_sync(ALL_LANES, joined, offset);
         const double sum = Inputs::value(joined, length);
         if (k == 0)
-            target = operation == ROOT         ? sqrt(sum)
-                     : operation == SQUARED    ? sum * sum
-                     : operation == RECIPROCAL ? 1.0 / sum
+            target = OPERATION == ROOT         ? sqrt(sum)
+                     : OPERATION == SQUARED    ? sum * sum
+                     : OPERATION == RECIPROCAL ? 1.0 / sum
                                                : sum;
-        else if (operation != ROOT && operation != SQUARED && operation != RECIPROCAL)
-            target = operate(operation, target, sum);
+        else
+            target = operate(target, sum);
     }
     return (float)target;
 }
@@ -116,7 +116,7 @@ __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, c
             };
             reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(draw, s.batch + b * PITCH, seed, row, t), sums[n]);
             if constexpr (SPLIT > 1) __syncwarp();
-            target[n][0] = arithmetic_target(c, s.batch + b * PITCH, begin, split);
+            target[n][0] = arithmetic_target(s.batch + b * PITCH, begin, split);
         }
         reduce_rest<OUT_TILE, SPLIT>(s.weights, s.parameters, split, Kept{s.batch + b * PITCH}, sums[n]);
         join_split(sums[n]);

@@ -88,7 +88,6 @@ FIELDS = (
             "threshold_count",
         )
     ),
-    ("int", "operation", ""),
     *(("float", name, "") for name in ("gain1", "beta2", "gain2", "epsilon", "strength", "ramp_offset", "ramp_slope")),
     ("float", "width[2]", ""),
     ("float", "low[2]", ""),

@@ -227,8 +227,7 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
         "UNROLL": 8 if sums <= FEW_SUMS else 2, "GATHER_UNROLL": _divisor(tile // parts) if spread else 4,
         "CHAINS": 2 if sums <= 16 else 1,  # of an input's sum: one alone is faster, and less exact than torch
         "OUT_TILE": sizes[1] if sums <= FEW_SUMS or crossed else 32 if code.kinds == 1 else 8,
-        # The code of one operation is a good part of a small kernel; the others are shared by all operations.
-        "OPERATION": operation(spec) if program.small else -1,
+        "OPERATION": operation(spec),
         "PENALTIES": len(spec.model.penalties), **{f"{name}_AT": place for name, place in at.items()},
     }  # fmt: skip
     flags = {
