@@ -140,6 +140,12 @@ def test_sums_over_the_batch_that_are_added_up_are_folded_once():
     assert [line.partition("(")[0] for line in lines.gradient].count("fold") == 2  # of W and of G
 
 
+def test_logarithms_of_a_network_s_inputs_are_of_finite_numbers():
+    first, second = (text for text in Lines([NALU, NALU], (5, 3, 2)).program.functions if "log(" in text)
+    assert "maths.finite_log(" in first
+    assert "maths.log(" in second
+
+
 def test_evaluation_has_lines_of_its_own_only_where_it_differs():
     assert not Lines([NAU, NMU], (5, 3, 2)).program.judge
     assert Lines([NAU, NRU], (5, 3, 2)).program.judge
