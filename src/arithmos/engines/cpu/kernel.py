@@ -170,7 +170,7 @@ def evaluate(runs, setting):
 """
 """Adds up the errors of runs, and returns how many have no NaN.
 
-Random inputs, and what depends on them alone, are computed once for all. So is the memory of a block that of the first.
+Random inputs, and what depends on them alone, are computed once for all, in the memory of the first.
 """
 
 TRAIN = """\
