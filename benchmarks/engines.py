@@ -2,7 +2,8 @@
 
 Both sides run in this process, pinned to one core, alternately; results are medians of several repetitions, in
 processor time, which other processes disturb least. Every number is microseconds per iteration of one run of the
-default problem (100 inputs, 2 hidden units, batch 128), including its share of the evaluation every 1000 iterations.
+default problem (100 inputs, 2 hidden units, batch 128), including its share of the evaluation every 1000 iterations;
+the engine's runs are a group, as those of many seeds are.
 Compilation is not timed; it is reported separately.
 
     python benchmarks/engines.py [--quick] [--write]
@@ -26,9 +27,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from arithmos.engines import kernel_cache
-from arithmos.engines.contract import Control, Job
-from arithmos.engines.cpu import CpuEngine
-from arithmos.engines.cpu.run import RunState
+from arithmos.engines.contract import Control, Job, State
+from arithmos.engines.cpu import TOGETHER, CpuEngine
+from arithmos.engines.cpu.run import Group, RunState
 from arithmos.nn._product import plain_products
 from arithmos.spec import MODELS, Spec
 from arithmos.tasks import Arithmetic
@@ -96,27 +97,35 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 class Timed:
-    """A stretch of a run after its first 3000 iterations, to be timed again and again; whole evaluations included.
+    """A stretch of runs after their first 3000 iterations, to be timed again and again; whole evaluations included.
 
-    It is the run of the first seed that does not meet NaN there.
+    They are those of the first seeds that do not meet NaN there.
     """
 
     def __init__(self, spec: Spec, thousands: int) -> None:
         self.spec, self.iterations = spec, 1000 * thousands
         self.compilation = 0.0
-        for self.seed in count():
-            run = RunState(spec, self.seed, Control())
+        self.states: dict[int, State] = {}
+        for seed in count():
+            run = RunState(spec, seed, Control())
             self.compilation += seconds(lambda run=run: run.kernel.compile())
             run.train(3000)
-            self.state = {name: array.copy() for name, array in run.state().items()}
+            state = {name: array.copy() for name, array in run.state().items()}
             run.train(3000 + self.iterations)
             if not run.judge.ended[0]:
+                self.states[seed] = state
+            if len(self.states) == TOGETHER:
                 break
 
-    def seconds(self) -> float:
-        """Return seconds per iteration."""
-        run = RunState(self.spec, self.seed, Control(resume=lambda spec, seed: self.state))
-        return seconds(lambda: run.train(run.step + self.iterations)) / self.iterations
+    def group(self) -> Group:
+        """Return the runs at the beginning of the stretch."""
+        control = Control(resume=lambda spec, seed: self.states[seed])
+        return Group([RunState(self.spec, seed, control) for seed in self.states])
+
+    def seconds(self, group: Group | None = None) -> float:
+        """Return seconds per iteration of a run of a group, by default a new one."""
+        group = group or self.group()
+        return seconds(lambda: group.train(group.step + self.iterations)) / self.iterations / TOGETHER
 
 
 def compare(spec: Spec, turns: int, thousands: int) -> tuple[float, float, float]:
@@ -227,9 +236,9 @@ def main() -> None:
     sections = [
         "# Engines",
         f"{where} Made by `benchmarks/engines.py{' --quick' if options.quick else ''}`.",
-        "Microseconds of processor time per iteration of one run on one core, including evaluation; torch is a lean "
-        "eager loop in the same process. Compilation is in seconds, once per process; the first kernel also compiles "
-        "the functions that all kernels share.",
+        f"Microseconds of processor time per iteration of one run on one core, including evaluation, in a group of "
+        f"{TOGETHER} runs; torch is a lean eager loop in the same process. Compilation is in seconds, once per "
+        "process; the first kernel also compiles the functions that all kernels share.",
         machine.table(["model", "torch", "cpu", "times faster", "compilation"], rows),
         "Cost by size:",
         *[

@@ -1,9 +1,9 @@
-"""Measure where the time of the cpu engine goes: each call of a kernel is left out in turn.
+"""Measure where the time of the cpu engine goes: each function that an iteration calls is left out in turn.
 
-The source of a kernel is text, so a kernel without one of its calls is that text without a line. Its time, subtracted
-from that of the whole kernel, is the time of the call. Calls overlap in the processor, so their times add up to more
-than the whole. They are times of the process, on one core, for the default problem (100 inputs, 2 hidden units, batch
-128); each is the least of several, with all kernels in turns.
+The source of a kernel is text, so a kernel without a call is that text without a line. Its time, subtracted from that
+of the whole kernel, is the time of the call. Calls overlap in the processor, so their times do not add up to the whole.
+They are times of the process, on one core, for runs of the default problem (100 inputs, 2 hidden units, batch 128);
+each is the least of several, with all kernels in turns.
 
     python benchmarks/profiles.py [--models NMU NALU] [--turns 9] [--write]
 
@@ -12,85 +12,77 @@ than the whole. They are times of the process, on one core, for the default prob
 
 import argparse
 import ast
-import time
-from collections.abc import Iterator
+from collections import defaultdict
 from pathlib import Path
 from unittest import mock
 
 import machine
 
-from arithmos.engines.contract import Control
 from arithmos.engines.cpu import kernel
-from arithmos.engines.cpu.run import RunState
-from arithmos.spec import MODELS, Spec
-from arithmos.tasks import Arithmetic
+from arithmos.engines.cpu.run import Group, program_of
+from arithmos.spec import MODELS
+from engines import Timed, spec_of
 
-ITERATIONS = 4000
-NEVER = 10**9
+THOUSANDS = 1
 GENERATOR = "draw_inputs"
 """The random inputs, which are most of the floor of an iteration."""
+EVALUATION = " and evaluate(runs, setting) == 0"
 
 
-def spec_of(model: str, evaluate_every: int) -> Spec:
-    return Spec(task=Arithmetic(operation="mul"), model=MODELS[model], evaluate_every=evaluate_every)
+def calls(text: str) -> dict[str, list[ast.Expr]]:
+    """Return the calls of an iteration of a kernel that do not regularize, by function."""
+    [train] = (node for node in ast.parse(text).body if getattr(node, "name", "") == "train")
+    [loop] = (node for node in ast.walk(train) if isinstance(node, ast.For) and ast.unparse(node.target) == "step")
+    found = defaultdict(list)
 
-
-def calls(text: str) -> Iterator[tuple[str, ast.Expr]]:
-    """Yield the calls of an iteration of a kernel that neither evaluate nor regularize, with their names."""
-    function = ast.parse(text).body[-1]
-    [loop] = (node for node in ast.walk(function) if isinstance(node, ast.For) and ast.unparse(node.target) == "step")
-
-    def visit(body: list[ast.stmt]) -> Iterator[tuple[str, ast.Expr]]:
+    def visit(body: list[ast.stmt]) -> None:
         for node in body:
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-                yield ast.unparse(node.value.func), node
+                found[ast.unparse(node.value.func)].append(node)
             elif isinstance(node, ast.For):
-                yield from visit(node.body)
+                visit(node.body)
             elif isinstance(node, ast.If) and "modes" in ast.unparse(node.test):
-                yield from visit(node.orelse)
+                visit(node.orelse)
 
-    return visit(loop.body)
+    visit(loop.body)
+    return found
 
 
-def without(text: str, call: ast.Expr) -> str:
-    """Return a kernel without a call."""
+def without(text: str, left_out: list[ast.Expr]) -> str:
+    """Return a kernel without some calls."""
     lines = text.splitlines()
-    indent = " " * call.col_offset
-    return "\n".join([*lines[: call.lineno - 1], f"{indent}pass", *lines[call.end_lineno :]]) + "\n"
+    for call in reversed(left_out):
+        lines[call.lineno - 1 : call.end_lineno] = [f"{' ' * call.col_offset}pass"]
+    return "\n".join(lines) + "\n"
 
 
-class Timed:
-    """A stretch of a run, with the source of its kernel, to be timed again and again."""
-
-    def __init__(self, spec: Spec, text: str) -> None:
-        with mock.patch.object(kernel, "source", return_value=text):
-            self.run = RunState(spec, 0, Control())
-        self.run.kernel.compile()
-        self.least = float("inf")
-
-    def turn(self) -> None:
-        begun = time.process_time()
-        self.run.kernel.function(self.run._table, self.run.setting, 1, 1 + ITERATIONS)
-        self.least = min(self.least, (time.process_time() - begun) / ITERATIONS * 1e6)
+def compiled(timed: Timed, text: str) -> Group:
+    """Return the runs of a stretch with another kernel."""
+    with mock.patch.object(kernel, "source", return_value=text):
+        group = timed.group()
+    group.runs[0].kernel.compile()
+    return group
 
 
 def profile(model: str, turns: int) -> str:
     """Return the table of a model."""
-    spec = spec_of(model, NEVER)
-    text = kernel.source(RunState(spec, 0, Control()).program, spec)
-    found = list(calls(text))
-    whole, judged = Timed(spec, text), Timed(spec_of(model, 1000), text)
-    parts = [(name, Timed(spec, without(text, call))) for name, call in found]
+    spec = spec_of(model)
+    timed = Timed(spec, THOUSANDS)
+    text = kernel.source(program_of(spec), spec).replace("= any_nan(p)", "= 0")  # all run on, whatever they compute
+    texts = {"": text, "an evaluation every 1000 iterations": text.replace(EVALUATION, " and False")}
+    texts |= {f"`{name}`": without(text, found) for name, found in calls(text).items()}
+    groups = {name: compiled(timed, text) for name, text in texts.items()}
+    least = dict.fromkeys(groups, float("inf"))
     for _ in range(turns):
-        for timed in (whole, judged, *(timed for _, timed in parts)):
-            timed.turn()
-    times = {"an evaluation every 1000 iterations": judged.least - whole.least}
-    for name, timed in parts:
-        times[name] = times.get(name, 0.0) + whole.least - timed.least
-    rows = [(f"`{name}`", value) for name, value in sorted(times.items(), key=lambda item: -item[1]) if value >= 0.01]
-    rows += [("overlap", judged.least - sum(value for _, value in rows)), ("whole", judged.least)]
-    shares = [[name, f"{value:.2f}", f"{value / judged.least:.0%}"] for name, value in rows]
-    floor = f"{model}: {judged.least:.2f} µs per iteration; the random inputs alone take {times[GENERATOR]:.2f}."
+        for name, group in groups.items():
+            least[name] = min(least[name], timed.seconds(group) * 1e6)
+    whole = least.pop("")
+    times = {name: whole - rest for name, rest in least.items()}
+    rows = sorted(((name, value) for name, value in times.items() if value >= 0.01), key=lambda row: -row[1])
+    rows += [("overlap", whole - sum(value for _, value in rows)), ("whole", whole)]
+    shares = [[name, f"{value:.2f}", f"{value / whole:.0%}"] for name, value in rows]
+    generator = times[f"`{GENERATOR}`"]
+    floor = f"{model}: {whole:.2f} µs per iteration; the random inputs alone take {generator:.2f}."
     return f"{floor}\n\n{machine.table(['call', 'µs', 'share'], shares)}"
 
 
@@ -103,7 +95,8 @@ def main() -> None:
     sections = [
         "# Where the time of the cpu engine goes",
         f"{machine.describe('numba')} Made by `benchmarks/profiles.py`, whose head says how.",
-        "Functions named `layer…` are generated from the units. *Overlap* is what calls take together less than alone.",
+        "Functions named `layer…` are generated from the units. *Overlap* is what is left: small calls, and what calls "
+        "take together more than alone.",
         *(profile(model, options.turns) for model in options.models),
     ]
     written = "\n\n".join(sections) + "\n"

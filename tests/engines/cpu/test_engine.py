@@ -13,7 +13,7 @@ from arithmos.engines.cpu.memory import LINE, blocks
 from arithmos.engines.cpu.philox import lane_rows
 from arithmos.engines.cpu.run import Group, RunState, program_of
 from arithmos.spec import MODELS, Layer, Model, Spec
-from arithmos.tasks import TEN_PARAMETERS, Arithmetic
+from arithmos.tasks import TEN_PARAMETERS, Arithmetic, Rows
 
 SPEC = Spec(task=TEN_PARAMETERS, model=MODELS["NMU"], iterations=6_000, evaluate_every=500)
 GATED = dataclasses.replace(SPEC, model=MODELS["GateNALUShared"], iterations=1_500)
@@ -61,6 +61,24 @@ def test_same_bits_whatever_the_chunk(alone):
         state.train(end)
     assert state.finished
     assert_same({(SPEC.id, 2): state.result("cpu")}, {(SPEC.id, 2): alone[SPEC.id, 2]})
+
+
+SQUARES = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
+ROWS = dataclasses.replace(GATED, task=Rows(SQUARES, SQUARES[:, :1] ** 2), model=MODELS["NALU"])
+
+
+@pytest.mark.parametrize(
+    "spec", [SPEC, GATED, ROWS], ids=["weights alone", "logarithms of inputs", "logarithms of rows"]
+)
+def test_same_bits_in_a_group_whose_first_run_meets_nan(spec):
+    group, alone = (Group([RunState(spec, seed, Control()) for seed in seeds]) for seeds in ((0, 1, 2), (1,)))
+    group.runs[0].parameters[0] = np.nan
+    for runs in (group, alone):
+        runs.train(1_101)
+    ours, theirs = group.runs[1].result("cpu"), alone.runs[0].result("cpu")
+    assert_same({0: ours}, {0: theirs})
+    assert group.runs[0].finished
+    assert ours.records == 3
 
 
 def test_suspended_runs_go_on_to_the_same_bits(alone, monkeypatch):

@@ -42,6 +42,7 @@ def _floats(low, high, count=200_000):
     [
         ("log", np.log, _floats(2**-126, 3.4e38), 2),
         ("log", np.log, _floats(0.5, 2.0), 2),
+        ("finite_log", np.log, _floats(2**-126, 3.4028235e38), 2),
         ("exp", np.exp, np.linspace(-87, 88.7, 200_000, dtype=np.float32), 2),
         ("tanh", np.tanh, _floats(1e-30, 20), 3),
         ("sigmoid", _sigmoid, np.linspace(-80, 80, 200_000, dtype=np.float32), 4),

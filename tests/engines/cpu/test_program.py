@@ -10,7 +10,7 @@ from tests.engines.random_units import RANDOM, Random
 from torch import nn
 
 from arithmos.engines.cpu.updates import adam, corrections
-from arithmos.nn import NAU, NMU, NRU, SNMU, GatedNAUNMU, Linear, LinearReLU6, NACMul, NACMulSigma, noise
+from arithmos.nn import NALU, NAU, NMU, NRU, SNMU, GatedNAUNMU, Linear, LinearReLU6, NACMul, NACMulSigma, noise
 from arithmos.nn._layer import sparsity
 
 
@@ -132,6 +132,18 @@ class TwoNoises(NAU):
 def test_calls_for_noise_are_counted_over_the_network():
     lines = Lines([TwoNoises, SNMU], (5, 3, 2))
     assert [entry.call for entry in lines.program.noises.values()] == [0, 1, 2]
+
+
+def test_sums_over_the_batch_that_are_added_up_are_folded_once():
+    lines = Lines([NALU], (5, 3)).program
+    assert [line.partition("(")[0] for line in lines.backward].count("add_weight_gradient") == 3
+    assert [line.partition("(")[0] for line in lines.gradient].count("fold") == 2  # of W and of G
+
+
+def test_logarithms_of_a_network_s_inputs_are_of_finite_numbers():
+    first, second = (text for text in Lines([NALU, NALU], (5, 3, 2)).program.functions if "log(" in text)
+    assert "maths.finite_log(" in first
+    assert "maths.log(" in second
 
 
 def test_evaluation_has_lines_of_its_own_only_where_it_differs():

@@ -21,7 +21,7 @@ __all__ = ["CpuEngine"]
 CHUNK_S = 0.5
 """Seconds of training between two checks of the caller's control."""
 
-TOGETHER = 4
+TOGETHER = 8
 """Runs that train in a group, if there are enough for all threads."""
 
 

@@ -7,7 +7,7 @@ read (`print(source(program, spec))`).
 import linecache
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -158,15 +158,20 @@ def evaluate(runs, setting):
             )
         for run in range(runs.shape[0]):
             {judged}
-            if ended[0]:
-                continue
             if modes[kind] == ROWS:
                 copy_rows(inputs[block], x)
+            if run == 0 or modes[kind] == ROWS:
+                {of_inputs}
+            if ended[0]:
+                continue
             {judge}
             errors[kind - 1] += squared_error(y, targets[block], size - block * LANES)
     return live
 """
-"""Adds up the errors of runs, and returns how many have no NaN. Random inputs are drawn once for all of them."""
+"""Adds up the errors of runs, and returns how many have no NaN.
+
+Random inputs, and what depends on them alone, are computed once for all, in the memory of the first.
+"""
 
 TRAIN = """\
 def train(table, setting, begin, end):
@@ -227,11 +232,6 @@ def kernel(runs, setting, begin, end):
         step = stop
 """
 
-INPUTS = (
-    "x", "x_words", "words", "half_words", "third", "modes", "lows", "widths", "shared_keys", "shared_tables",
-)  # fmt: skip
-"""Arrays from which evaluation draws its inputs; those of the first run serve for all."""
-
 
 def array_types(program: LoopProgram) -> dict[str, tuple[str, int]]:
     """Types and dimensions of all arrays of a kernel, in the order of its table."""
@@ -256,9 +256,12 @@ def source(program: LoopProgram, spec: Spec) -> str:
     errors = ["ZERO", *(f"sparsity_error({w})" for w in program.sparsity or ())]
     sparsity = "float32(nan)" if program.sparsity is None else f"max({', '.join(errors)})" if errors[1:] else "ZERO"
     judge = program.judge or program.forward
+    kinds = array_types(program)
+    of_inputs = _of_inputs(judge, kinds)
     pieces = {
         "judge_weights": program.judge_weights or program.weigh,
-        "judge": judge,
+        "of_inputs": of_inputs or ["pass"],
+        "judge": [line for line in judge if line not in of_inputs],
         "weigh": program.weigh,
         "judged_gate": ["if recording:", *(f"    {line}" for line in [*judge, *gate])] if apart_gate else [],
         "noise": [_draw(name) for name in program.noises],
@@ -271,14 +274,14 @@ def source(program: LoopProgram, spec: Spec) -> str:
         "update": update_lines(spec, program.parameters),
         "project": program.project,
     }
-    kinds = array_types(program)
     sizes = [f"n_{number} = sizes[{number}]" for number in range(len(program.sizes))]
-    read = [*pieces["judge"], "ended errors y inputs targets"]
+    own = {"ended", "errors", "inputs", "targets"} | {name for name, kind in kinds.items() if kind == ("float32", 1)}
+    evaluated = [_filled(EVALUATE, pieces), "sizes"]
     pieces |= {
-        "shared": [*_arrays("runs[0]", kinds, [*INPUTS, "sizes targets"]), *sizes],
-        "weighed": _arrays("runs[run]", kinds, [*pieces["judge_weights"], "ended errors p"]),
-        "judged": [line for line in _arrays("runs[run]", kinds, read) if line.partition(" ")[0] not in INPUTS],
-        "arrays": [*_arrays("table", kinds, [_filled(TRAIN, pieces), "sizes"]), *sizes],
+        "shared": [*_arrays("runs[0]", kinds, evaluated, {*kinds} - own | {"targets"}), *sizes],
+        "weighed": _arrays("runs[run]", kinds, [*pieces["judge_weights"], "ended errors p"], own),
+        "judged": _arrays("runs[run]", kinds, [*pieces["judge"], "ended errors inputs targets"], own),
+        "arrays": [*_arrays("table", kinds, [_filled(TRAIN, pieces), "sizes"], kinds), *sizes],
     }
     inlined = (*program.functions, _filled(EVALUATE, pieces), _filled(TRAIN, pieces))
     return "\n\n".join([*(f"@inlined\n{function}" for function in inlined), f"@compiled\n{KERNEL}"])
@@ -294,13 +297,25 @@ def _filled(text: str, pieces: Mapping[str, Sequence[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _arrays(table: str, kinds: Mapping[str, tuple[str, int]], texts: Sequence[str]) -> list[str]:
-    """Return the lines that find the arrays named in texts in a table."""
+def _of_inputs(lines: Sequence[str], kinds: Mapping[str, tuple[str, int]]) -> list[str]:
+    """Return the calls that read nothing but the inputs: no weights, and no results of other calls."""
+    found, others = [], set[str]()
+    for line in lines:
+        arrays = {name for name in re.findall(r"\w+", line) if name in kinds}
+        if others & arrays or any(kinds[name][1] == 1 for name in arrays):
+            others |= arrays - {"x"}
+        else:
+            found.append(line)
+    return found
+
+
+def _arrays(table: str, kinds: Mapping[str, tuple[str, int]], texts: Sequence[str], among: Container[str]) -> list[str]:
+    """Return the lines that find the arrays named in texts in a table, if they are among some."""
     used = set(re.findall(r"\w+", " ".join(texts)))
     return [
         f"{name} = array_at({table}, {row}, {dtype}, {ndim})"
         for row, (name, (dtype, ndim)) in enumerate(kinds.items())
-        if name in used
+        if name in used and name in among
     ]
 
 

@@ -169,9 +169,22 @@ class _Writer:
         """Return the line that computes a value."""
         form = _FORMS.get(node.op, "")
         if node.op == "log":
-            form = "maths.log({0})" if lower_bound(node.args[0]) >= SMALLEST else "maths.full_log({0})"
+            form = f"maths.{self.log_of(node.args[0])}({{0}})"
         args = [self.of(arg) for arg in node.args]
         return f"{self.of(node)} = {form.format(*args)}"
+
+    def log_of(self, node: Term) -> str:
+        """Return the logarithm that suffices for a value."""
+        if lower_bound(node) < SMALLEST:
+            return "full_log"
+        return "finite_log" if self.finite(node) else "log"
+
+    def finite(self, node: Term) -> bool:
+        """Return whether a value is known to be finite: as inputs of the network are, and so their magnitudes."""
+        if node.op == "add":
+            value, number = node.args
+            return self.finite(value) and number.op == "const" and abs(number.data) <= 1
+        return self.stored.get(node) == "x" or (node.op == "abs" and self.finite(node.args[0]))
 
     def passed(
         self,

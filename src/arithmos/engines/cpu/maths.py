@@ -88,8 +88,8 @@ def exp(x):
 
 
 @exactly_inlined
-def log(x):
-    """Ln x for x at least 2^-126, inf and NaN, all that |x| + epsilon can be: x = 2^n (1 + f), 1 + f from √½ to √2."""
+def finite_log(x):
+    """Ln x for finite x at least 2^-126, all that |x| + epsilon can be: x = 2^n (1 + f), 1 + f from √½ to √2."""
     bits = np.float32(x).view(np.int32)
     exponent = np.int32(np.int32(bits - ROOT_HALF_BITS) & EXPONENT_BITS)
     f = np.int32(bits - exponent).view(np.float32) - ONE
@@ -99,8 +99,13 @@ def log(x):
     high = (LOG_7 * f + LOG_6) * square + (LOG_5 * f + LOG_4)
     p = (high * (square * square) + low) * f - HALF
     # Beside any exponent but 0 the last bit of ln 2 is too little to count.
-    value = np.float32(exponent) * EXPONENT_LN2 + (p * square + f)
-    return value if x < INFINITY else x
+    return np.float32(exponent) * EXPONENT_LN2 + (p * square + f)
+
+
+@exactly_inlined
+def log(x):
+    """Ln x for x at least 2^-126, inf and NaN."""
+    return finite_log(x) if x < INFINITY else x
 
 
 @exactly_inlined

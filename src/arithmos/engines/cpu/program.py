@@ -238,17 +238,19 @@ class _Layer:
 
     def _product(self, step: MatrixProduct, names: Mapping[Term, str], lines: dict[int, list[str]], phase: int) -> None:
         """Add a matrix product: forward, to the inputs, or to the weights, where it is summed in parts."""
-        first, second = (names[factor] for factor in step.factors)
-        program, result = self.program, names[step.node]
-        if step.node.data == "i":
-            lines[phase].append(program.call(sums.weighted_sum, first, second, result))
-        elif step.node.data == "o":
-            lines[phase].append(program.call(sums.input_gradient, first, second, result))
+        program, result, over = self.program, names[step.node], step.sums[0].data
+        factors = [(names[first], names[second]) for first, second in step.factors]
+        if over == "i":
+            lines[phase].append(program.call(sums.weighted_sum, *factors[0], result))
+        elif over == "o":
+            lines[phase].append(program.call(sums.input_gradient, *factors[0], result))
         else:
             size = self.o * self.i
             parts = f"{result}_parts"
             program.shapes[parts] = (size, WIDTH)
-            lines[phase].append(program.call(sums.add_weight_gradient, first, second, "block == 0", parts))
+            for k, pair in enumerate(factors):
+                first = "False" if k else "block == 0"
+                lines[phase].append(program.call(sums.add_weight_gradient, *pair, first, parts))
             lines[GRADIENT].insert(0, program.call(sums.fold, parts, result))
 
 

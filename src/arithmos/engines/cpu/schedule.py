@@ -1,5 +1,6 @@
 """Order of a program's loops: which nodes are computed together, and when in an iteration."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -15,16 +16,19 @@ _WORDS = ("weigh", "forward", "backward", "gradient")
 
 @dataclass(frozen=True)
 class MatrixProduct:
-    """Sum of products over one axis, for which there is a hand-written loop."""
+    """Sum of products over one axis, or of several such sums over the batch, for which there is a hand-written loop."""
 
     node: Term
+    sums: tuple[Term, ...]
 
     @property
-    def factors(self) -> tuple[Term, Term]:
-        """Both factors: weights before inputs or outputs, outputs before inputs."""
-        a, b = self.node.args[0].args
+    def factors(self) -> list[tuple[Term, Term]]:
+        """Both factors of each sum: weights before inputs or outputs, outputs before inputs."""
         order = ("oi", "bo", "bi")
-        return (a, b) if order.index(a.axes) < order.index(b.axes) else (b, a)
+        return [
+            (a, b) if order.index(a.axes) < order.index(b.axes) else (b, a)
+            for a, b in (one.args[0].args for one in self.sums)
+        ]
 
 
 @dataclass
@@ -65,7 +69,19 @@ def schedule(name: str, roots: Iterable[Term], gradients: Gradients | None = Non
 class _Scheduler:
     def __init__(self, name: str, roots: list[Term], gradients: Gradients) -> None:
         self.name, self.roots, self.gradients = name, roots, gradients
-        self.order = list(walk([*roots, *(node for *_, node in gradients.targets)]))
+        ends = [*roots, *(node for *_, node in gradients.targets)]
+        self.order = list(walk(ends))
+        uses = Counter([*ends, *(arg for node in self.order for arg in node.args)])
+        self.products: dict[Term, tuple[Term, ...]] = {}
+        """Sums of products; several over the batch that are only added up are one."""
+        self.parts: set[Term] = set()
+        """Those that are only a part of another."""
+        for node in self.order:
+            if is_sum_of_products(node):
+                self.products[node] = (node,)
+            elif node.op == "add" and all(uses[arg] == 1 and self._over_batch(arg) for arg in node.args):
+                self.products[node] = tuple(one for arg in node.args for one in self.products[arg])
+                self.parts.update(node.args)
         self.phase: dict[Term, int] = {}
         """Phase in which a node is known."""
         self.loop: dict[Term, int] = {}
@@ -76,15 +92,20 @@ class _Scheduler:
         for node in self.order:
             self._place(node)
 
+    def _over_batch(self, node: Term) -> bool:
+        return any(one.data == "b" for one in self.products.get(node, ()))
+
     def _place(self, node: Term) -> None:
         at = {"input": FORWARD, "noise": FORWARD, "seed": BACKWARD}.get(node.op, WEIGH)
-        self.loop[node] = max([at, *(self.phase[arg] for arg in node.args)])
         reduces = node.op in REDUCTIONS
-        self.phase[node] = GRADIENT if reduces and "b" in node.data else self.loop[node]
-        below = frozenset[Term]().union(*(self.base[arg] for arg in node.args))
+        args = [arg for one in self.products.get(node, (node,)) for arg in one.args]
+        self.loop[node] = max([at, *(self.phase[arg] for arg in args)])
+        over_batch = (reduces and "b" in node.data) or self._over_batch(node)
+        self.phase[node] = GRADIENT if over_batch else self.loop[node]
+        below = frozenset[Term]().union(*(self.base[arg] for arg in args))
         self.base[node] = below if inlined(node) else frozenset([node])
         if not node.leaf and not inlined(node):
-            axes = "" if is_sum_of_products(node) else node.args[0].axes if reduces else node.axes
+            axes = "" if node in self.products else node.args[0].axes if reduces else node.axes
             self.stage[node] = self._stage(below, self.loop[node], axes)
 
     def _stage(self, below: Iterable[Term], phase: int, axes: str) -> int:
@@ -104,11 +125,11 @@ class _Scheduler:
             return nests.setdefault((phase, stage, axes), Nest("", axes))
 
         for node in self.order:
-            if node.leaf or inlined(node):
+            if node.leaf or inlined(node) or node in self.parts:
                 continue
             phase, stage = self.loop[node], self.stage[node]
-            if is_sum_of_products(node):
-                products.setdefault((phase, stage, "0"), []).append(MatrixProduct(node))
+            if node in self.products:
+                products.setdefault((phase, stage, "0"), []).append(MatrixProduct(node, self.products[node]))
             elif node.op in REDUCTIONS:
                 nest(phase, stage, node.args[0].axes).reductions.append(node)
             else:
@@ -125,7 +146,7 @@ class _Scheduler:
             if key in products:
                 steps += products[key]
                 for product in products[key]:
-                    found.kept |= {product.node, *product.factors}
+                    found.kept |= {product.node, *(factor for pair in product.factors for factor in pair)}
             else:
                 own = nests[key]
                 own.name = f"{self.name}_{_WORDS[key[0]]}{len(steps)}"
