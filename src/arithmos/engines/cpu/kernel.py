@@ -168,7 +168,7 @@ def evaluate(runs, setting):
             errors[kind - 1] += squared_error(y, targets[block], size - block * LANES)
     return live
 """
-"""Adds up the errors of runs, and returns how many have no NaN.
+"""Add up the errors of runs, and return how many have no NaN.
 
 Random inputs, and what depends on them alone, are computed once for all, in the memory of the first.
 """
@@ -217,7 +217,7 @@ def train(table, setting, begin, end):
         {project}
     reached[0] = end
 """
-"""Trains a run from one step to another; its errors at the first are known, if they are to be recorded."""
+"""Train a run from one step to another; its errors at the first are known, if they are to be recorded."""
 
 KERNEL = """\
 def kernel(runs, setting, begin, end):

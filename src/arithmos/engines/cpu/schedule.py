@@ -75,7 +75,7 @@ class _Scheduler:
         self.products: dict[Term, tuple[Term, ...]] = {}
         """Sums of products; several over the batch that are only added up are one."""
         self.parts: set[Term] = set()
-        """Those that are only a part of another."""
+        """Sums of products that are only a part of another."""
         for node in self.order:
             if is_sum_of_products(node):
                 self.products[node] = (node,)
