@@ -114,9 +114,13 @@ def ranking_grid(frame: pd.DataFrame, rule: Rule = "epsilon") -> Grid:
         [Cell(label), *(_cell(one, counted) for one, counted in zip(row, uneven, strict=True))]
         for label, row in found.rows
     ]
-    note = NOTES[rule] + " With 95 % intervals. A dash: not run in every range, not judged, or the unit cannot compute it."
+    note = (
+        NOTES[rule] + " With 95 % intervals. A dash: not run in every range, not judged, or the unit cannot compute it."
+    )
     if any(uneven):
-        note += " In parentheses: the number of runs, where those of a column differ. All ranges count alike: as if each "
+        note += (
+            " In parentheses: the number of runs, where those of a column differ. All ranges count alike: as if each "
+        )
         note += "had as many runs as the one with the fewest."
     return Grid(title, ["Unit", *columns.values()], [rows], [note if rows else "There are no runs to rank."])
 
