@@ -6,6 +6,7 @@ inputs; it prints all counts, those of the other paragraphs among them.
 
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 import pandas as pd
@@ -17,18 +18,23 @@ from arithmos.store import Store
 
 PAGE = Path(__file__).parents[1] / "docs" / "units" / "which.md"
 SIZES = (2, 10, 100)
-TEXT = """\
-- **No layer multiplies in every range once there are other inputs.** Among ten, the NMRU solves {mul-10 NMRU}, NAC• \
-{mul-10 NAC•}, the NMU {mul-10 NMU}, the modified RealNPU {mul-10 RealNPU (modified)} and the sNMU {mul-10 sNMU}. NMU and sNMU \
-solve hardly any of the runs with negative inputs only: eight factors are to become 1, and noise does not help there.
-- **Among a hundred inputs, the order is different.** NAC• multiplies in {mul-100 NAC•} of its runs and divides in \
-{div-100 NAC•}, the RealNPU in {mul-100 RealNPU} and {div-100 RealNPU}, the NMRU in {mul-100 NMRU} and {div-100 NMRU}; NMU and \
-sNMU, which have 98 factors to turn to 1, multiply in {mul-100 NMU} and {mul-100 sNMU}. The NAU adds in {add-100 NAU}. The \
-second-order recipe solves all runs of each operation.
-- **Do not compare rates across sizes.** NAC• divides in {div-2 NAC•} of its runs with two inputs and in {div-10 NAC•} with \
-ten. Those runs are twice as long, and the rule allows every weight an error of 10⁻⁵: with ten inputs and U[1, 2] its threshold \
-for ÷ is 292 times as large, with U[10, 20] 15,000 times. By a test error below 10⁻⁵ NAC• divides in {div-2 NAC• absolute} and \
-{div-10 NAC• absolute}."""
+FIXED = "\N{NO-BREAK SPACE}"
+"""Space before a sign, at which no line ends; the page has common ones."""
+TEXT = (
+    "- **No layer multiplies in every range once there are other inputs.** Among ten, the NMRU solves {mul-10 NMRU}, "
+    "NAC• {mul-10 NAC•}, the NMU {mul-10 NMU}, the modified RealNPU {mul-10 RealNPU (modified)} and the sNMU "
+    "{mul-10 sNMU}. NMU and sNMU solve hardly any of the runs with negative inputs only: eight factors are to become "
+    "1, and noise does not help there.",
+    "- **Among a hundred inputs, the order is different.** NAC• multiplies in {mul-100 NAC•} of its runs and divides "
+    "in {div-100 NAC•}, the RealNPU in {mul-100 RealNPU} and {div-100 RealNPU}, the NMRU in {mul-100 NMRU} and "
+    "{div-100 NMRU}; NMU and sNMU, which have 98 factors to turn to 1, multiply in {mul-100 NMU} and {mul-100 sNMU}. "
+    "The NAU adds in {add-100 NAU}. The second-order recipe solves all runs of each operation.",
+    "- **Do not compare rates across sizes.** NAC• divides in {div-2 NAC•} of its runs with two inputs and in "
+    "{div-10 NAC•} with ten. Those runs are twice as long, and the rule allows every weight an error of 10⁻⁵: with ten "
+    "inputs and U[1, 2] its threshold for ÷ is 292 times as large, with U[10, 20] 15,000 times. By a test error below "
+    "10⁻⁵ NAC• divides in {div-2 NAC• absolute} and {div-10 NAC• absolute}.",
+)
+"""Paragraphs with the shares of solved runs by contest and unit."""
 
 
 def shares(frame: pd.DataFrame) -> dict[str, str]:
@@ -39,7 +45,7 @@ def shares(frame: pd.DataFrame) -> dict[str, str]:
     for rule, suffix in rules.items():
         for label, *cells in ranking_grid(frame, rule).groups[0]:
             for contest, cell in zip(contests, cells, strict=True):
-                found[f"{contest} {label.value}{suffix}"] = cell.value.partition(" ")[0].replace("%", " %")
+                found[f"{contest} {label.value}{suffix}"] = cell.value.partition(" ")[0].replace("%", f"{FIXED}%")
     return found
 
 
@@ -49,7 +55,9 @@ def updated(text: str, frame: pd.DataFrame) -> str:
         lines = render_ranking(frame[frame["inputs"] == inputs], "markdown").splitlines()
         table = "\n".join(line for line in lines if line.startswith("|"))
         text = _between(text, f"table of {inputs} inputs", f"end of {inputs} inputs", table)
-    return _between(text, "text on sizes", "end of text", TEXT.format_map(shares(frame)))
+    found = shares(frame)
+    filled = [textwrap.fill(one.format_map(found), 128, subsequent_indent="  ") for one in TEXT]
+    return _between(text, "text on sizes", "end of text", "\n".join(filled).replace(FIXED, " "))
 
 
 def _between(text: str, first: str, last: str, new: str) -> str:

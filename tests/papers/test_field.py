@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.field import agreement, engines
 
 from arithmos.judging.cells import judged
 from arithmos.papers import EXPERIMENTS, PAPERS
@@ -305,6 +306,13 @@ def test_the_page_counts_verdicts(results):
         counts = [found.sum(), *(found.get(word, 0) for word in ("agrees", "differs", "cannot tell", "not run"))]
         line = next(line for line in page.splitlines() if line.startswith(f"| `{key}`"))
         assert [int(cell) for cell in line.split("|")[3:8]] == counts, key
+
+
+def test_the_page_compares_the_engines(results):
+    """Written by `python tools/field.py results`."""
+    page = (ROOT / "docs" / "field.md").read_text(encoding="utf-8")
+    assert "\n".join(engines(results)) in page
+    assert "\n".join(agreement(results)) in page
 
 
 def test_results_stay_small():

@@ -120,6 +120,6 @@ paper = Paper(
     introduction="One layer is to find an operation on one or two of its inputs, in nine ranges; roots in the "
     "four that are positive. Every unit is trained as its authors trained it, for the same number of iterations. "
     "Networks marked LM are trained by the second-order recipe, products with a layer of sums before them. There are "
-    "100 seeds per range with two and with ten inputs, and 25 with a hundred. Where a cell has fewer runs, with ten and "
-    "a hundred inputs only, the time on a GPU did not suffice for more; each cell states its number of runs.",
+    "100 seeds per range with two and with ten inputs, and 25 with a hundred. Cells with ten and a hundred inputs for "
+    "which the time on a GPU did not suffice have fewer, or none; each states its number of runs.",
 )
