@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from tools.field import with_totals
 
 import arithmos
-from arithmos.store import Store
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -25,13 +23,6 @@ def test_python_blocks_run_and_learn():
         line = text[: block.start(1)].count("\n")
         exec(compile("\n" * line + block[1], str(README), "exec"), namespace)
     assert arithmos.sparsity_error(namespace["model"]) < 1e-2
-
-
-def test_it_states_how_many_runs_there_are():
-    """Written by `python tools/field.py results`."""
-    text = README.read_text(encoding="utf-8")
-    assert with_totals(text, Store(README.parent / "results")) == text
-    assert "`results/` holds " in text
 
 
 @pytest.mark.parametrize("path", re.findall(r'(?:src="|\]\()(?!https?://|#)([^")]+)', README.read_text("utf-8")))
