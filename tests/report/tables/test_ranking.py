@@ -4,9 +4,11 @@ import dataclasses
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from tests.factories import make_run
+from tools.ranking import updated
 
 from arithmos import bench
 from arithmos.cli import main
@@ -95,11 +97,11 @@ def test_what_comes_with_the_package_belongs_to_the_ranking():
 
 
 def test_the_documentation_has_the_table_and_the_counts():
+    """Tables and some of the text are written by `python tools/ranking.py results`."""
     page = (Path(__file__).parents[3] / "docs/units/which.md").read_text(encoding="utf-8")
     frame = shipped()
+    assert updated(page, frame) == page
     two = frame[frame["inputs"] == 2]
-    rows = [line for line in render_ranking(two, "markdown").splitlines() if line.startswith("|")]
-    assert "\n".join(rows) in page
     counts = two.groupby(["operation", "model"])[["runs", *RULES]].sum()
     assert counts.loc[("mul", "NMU")].tolist() == [900, 846, 846, 846, 846]
     assert counts.loc[("div", "NACMul"), ["epsilon", "absolute"]].tolist() == [30, 708]
@@ -153,12 +155,29 @@ def test_the_documentation_has_the_table_and_the_counts():
         assert tuple(positive[["epsilon", "last"]].sum().loc[unit]) == solved
     assert [below.loc[("mul", unit), "epsilon"] for unit in ("RealNPU", "NPU", "MulMCFC")] == [2, 0, 0]
     ten = frame[frame["inputs"] == 10].groupby(["operation", "model"])[["runs", "epsilon", "last"]].sum()
-    assert ten.loc[("add", "NAU")].tolist() == [225, 221, 53]
-    assert ten.loc[("sub", "NAU")].tolist() == [225, 222, 59]
-    for unit, solved in {"NMRU": 203, "NACMul": 198, "RealNPUModified": 192, "RealNPU": 161, "NRU": 100}.items():
-        assert ten.loc[("div", unit), ["runs", "epsilon"]].tolist() == [225, solved]
-    products = {"NMRU": 159, "NACMul": 150, "NMU": 120, "RealNPUModified": 100, "SNMU": 89}
-    assert ten.loc["mul"].loc[[*products], "epsilon"].to_dict() == products
+    assert ten.loc[("add", "NAU")].tolist() == [900, 884, 227]
+    assert ten.loc[("sub", "NAU")].tolist() == [900, 886, 233]
+    for unit, solved in {"NMRU": 818, "RealNPUModified": 770, "RealNPU": 597}.items():
+        assert ten.loc[("div", unit), ["runs", "epsilon"]].tolist() == [900, solved]
+
+
+def test_shares_of_units_with_unequal_runs():
+    """Ranges count alike, each number of runs is stated, and a unit without a range has no share."""
+    frame = pd.DataFrame(
+        [
+            ["mul", 10, "A", "A", "x", "cpu", 25, 0, 0, 0, 0],
+            ["mul", 10, "A", "A", "y", "cuda", 100, 80, 80, 80, 80],
+            ["mul", 10, "B", "B", "x", "cuda", 100, 30, 30, 30, 30],
+            ["mul", 10, "B", "B", "y", "cuda", 100, 30, 30, 30, 30],
+            ["mul", 10, "C", "C", "y", "cuda", 100, 100, 100, 100, 100],
+            ["add", 10, "C", "C", "x", "cuda", 100, 100, 100, 100, 100],
+        ],
+        columns=COLUMNS,
+    )
+    grid = ranking_grid(frame)
+    rows = {row[0].value: [cell.value for cell in row[1:]] for row in grid.groups[0]}
+    assert rows == {"C": ["—", "100%"], "A": ["40% (50)", "—"], "B": ["30% (200)", "—"]}
+    assert "count alike" in grid.notes[0]
 
 
 def test_a_unit_of_ones_own_gets_the_same_problems(tmp_path):

@@ -23,8 +23,13 @@ def test_models_are_in_the_order_of_their_rates_and_the_best_of_a_column_is_mark
 
 
 def test_several_cells_of_a_model_in_a_column_are_pooled():
-    [(_, [rate])] = rates(cells(("A", "x", 10, 1, "a"), ("A", "x", 20, 5, "b")), {"x": "X"}).rows
-    assert (rate.n, rate.k, rate.spec_id) == (30, 6, "")
+    [(_, [rate])] = rates(cells(("A", "x", 10, 1, "a"), ("A", "x", 10, 5, "b")), {"x": "X"}).rows
+    assert (rate.n, rate.k, rate.spec_id) == (20, 6, "")
+
+
+def test_cells_with_more_runs_do_not_weigh_more():
+    [(_, [rate])] = rates(cells(("A", "x", 25, 0, "a"), ("A", "x", 100, 80, "b")), {"x": "X"}).rows
+    assert (rate.n, rate.k) == (50, 20)
 
 
 def test_cells_without_runs_are_left_out():

@@ -1,5 +1,6 @@
 """The ranking of all units: a matrix of success rates, by operation or by range."""
 
+import dataclasses
 import math
 from collections.abc import Collection, Hashable, Iterable
 from functools import lru_cache
@@ -15,7 +16,7 @@ from ...papers import Experiment
 from ...store import Store
 from ...tasks import symbol
 from .grid import Cell, Grid, to_json
-from .rates import rates
+from .rates import Rate, rates
 
 KEYS = ["operation", "inputs", "model", "label", "at"]
 COLUMNS = [*KEYS, "engine", "runs", *RULES]
@@ -104,14 +105,31 @@ def ranking_grid(frame: pd.DataFrame, rule: Rule = "epsilon") -> Grid:
     if len(problems) == 1:
         columns, keys = {at: str(at) for at in frame["at"]}, frame["at"]
         title = f"Share of solved runs on {symbol(frame['operation'].iloc[0])}, {frame['inputs'].iloc[0]} inputs"
-    found = rates(frame.assign(column=keys, n=frame["runs"], k=frame[rule], spec_id=""), columns)
-    rows = [[Cell(label), *(Cell("—") if one is None else one.cell for one in row)] for label, row in found.rows]
-    notes = (
-        [NOTES[rule] + " With 95 % intervals. A dash: not run, not judged, or the unit cannot compute it."]
-        if rows
-        else []
+    cells = frame.assign(column=keys, n=frame["runs"], k=frame[rule], spec_id="")
+    ranges = cells.groupby("column")["at"].transform("nunique")
+    whole = cells.groupby(["column", "label"])["at"].transform("nunique") == ranges
+    found = rates(cells[whole], columns)
+    uneven = [len({one.n for _, row in found.rows if (one := row[place])}) > 1 for place in range(len(columns))]
+    rows = [
+        [Cell(label), *(_cell(one, counted) for one, counted in zip(row, uneven, strict=True))]
+        for label, row in found.rows
+    ]
+    note = (
+        NOTES[rule] + " With 95 % intervals. A dash: not run in every range, not judged, or the unit cannot compute it."
     )
-    return Grid(title, ["Unit", *columns.values()], [rows], notes or ["There are no runs to rank."])
+    if any(uneven):
+        note += (
+            " In parentheses: the number of runs, where those of a column differ. All ranges count alike: as if each "
+        )
+        note += "had as many runs as the one with the fewest."
+    return Grid(title, ["Unit", *columns.values()], [rows], [note if rows else "There are no runs to rank."])
+
+
+def _cell(rate: Rate | None, counted: bool) -> Cell:
+    """Return a rate as text, with its number of runs if the others of the column have another."""
+    if rate is None:
+        return Cell("—")
+    return dataclasses.replace(rate.cell, value=f"{rate.cell.value} ({rate.n:,})") if counted else rate.cell
 
 
 def of_models(frame: pd.DataFrame, models: Collection[str] | None) -> pd.DataFrame:

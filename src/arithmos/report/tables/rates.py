@@ -21,8 +21,8 @@ class Rate:
     """Success rate of a model in a column.
 
     Args:
-        n: number of runs.
-        k: number of solved runs.
+        n: number of runs; of several ranges, the least number in one of them for each.
+        k: number of solved runs; of ranges with more runs than the least, in proportion.
         best: whether no other model of the column has a higher rate.
         spec_id: spec of the runs; empty if there are several.
     """
@@ -62,13 +62,16 @@ def rates(cells: pd.DataFrame, columns: Mapping[Hashable, str]) -> Rates:
     """Return the matrix of some cells, the models with the highest mean rates first.
 
     Args:
-        cells: `label`, `column`, `n`, `k` and `spec_id`, one row per cell; several of one model in a column are pooled.
+        cells: `label`, `column`, `n`, `k` and `spec_id`, one row per cell; several of one model in a column are pooled,
+            each as if it had as many runs as the one with the fewest, so that all count alike.
         columns: titles of the columns, in order.
     """
     counts: dict[tuple[str, Hashable], tuple[int, int, str]] = {}
     for (label, column), part in cells[cells["n"] > 0].groupby(["label", "column"], sort=False):
         spec_id = str(part["spec_id"].iloc[0]) if len(part) == 1 else ""
-        counts[str(label), column] = int(part["n"].sum()), int(part["k"].sum()), spec_id
+        least = int(part["n"].min())
+        solved = float((part["k"] * least / part["n"]).sum())
+        counts[str(label), column] = least * len(part), round(solved), spec_id
     shares: dict[str, list[float]] = {}
     most: dict[Hashable, float] = {}
     for (label, column), (n, k, _) in counts.items():
