@@ -1,3 +1,5 @@
+import dataclasses
+
 import pandas as pd
 import pytest
 
@@ -67,10 +69,20 @@ def test_all_ranges_are_those_of_a_model_that_has_them_all(contests):
     assert (rows[whole][0].k, rows[whole][0].n, rows[whole][0].spec_id) == (24, 27, "")
 
 
+@pytest.mark.parametrize("items", [("a, x", "b, y"), ("a, x", "b"), ("a", "b")])
+def test_columns_without_anything_in_common_have_no_groups(items):
+    first, *_ = PAPERS["ranking"].experiments
+    own = [dataclasses.replace(first, name=item, item=item) for item in items]
+    found = rates_by_experiment({one.name: summary(one, 3) for one in own}, own)
+    assert (found.groups, found.titles) == ([], [*items])
+
+
 def test_columns_are_the_experiments_that_have_runs(contests):
     runs = {name: 25 * (name in ("add", "mul")) for name in contests}
     found = rates_by_experiment({name: summary(one, runs[name]) for name, one in contests.items()}, contests.values())
     assert found.columns == {"add": "+, 2 inputs", "mul": "×, 2 inputs"}
+    assert found.groups == [("2 inputs", ["+", "×"])]
+    assert found.titles == ["+", "×"]
     assert "NMU" in dict(found.rows)
     none = {name: summary(one, 0) for name, one in contests.items()}
     assert rates_by_experiment(none, contests.values()) is None

@@ -1,7 +1,9 @@
 """Matrices of success rates: models in rows, experiments or positions on an axis in columns, best models first."""
 
+import dataclasses
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import pandas as pd
@@ -52,10 +54,17 @@ class Rates:
     Args:
         columns: titles of the columns, by the name of the experiment or by position.
         rows: label of each model with its rates; None where it has no runs.
+        groups: titles of groups of columns, each with what remains of the titles of its columns; empty for none.
     """
 
     columns: Mapping[Hashable, str]
     rows: Sequence[tuple[str, Sequence[Rate | None]]]
+    groups: Sequence[tuple[str, Sequence[str]]] = ()
+
+    @property
+    def titles(self) -> list[str]:
+        """Titles of the columns, below those of their groups."""
+        return [title for _, titles in self.groups for title in titles] or [*self.columns.values()]
 
 
 def rates(cells: pd.DataFrame, columns: Mapping[Hashable, str]) -> Rates:
@@ -122,4 +131,11 @@ def rates_by_experiment(summaries: Mapping[str, pd.DataFrame], experiments: Iter
     shared = cells.groupby("label")["column"].nunique()
     cells = cells[cells["label"].isin(shared.index[shared > 1]) & (cells["n"] > 0)]
     columns: dict[Hashable, str] = {one.name: one.item for one in own if one.name in set(cells["column"])}
-    return rates(cells, columns) if len(columns) > 1 else None
+    return dataclasses.replace(rates(cells, columns), groups=_groups(columns.values())) if len(columns) > 1 else None
+
+
+def _groups(titles: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """Return titles such as "+, 2 inputs" in groups by what follows the comma; none if that brings nothing together."""
+    parts = [title.partition(", ") for title in titles]
+    groups = [(name, [first for first, _, _ in part]) for name, part in groupby(parts, key=lambda part: part[2])]
+    return groups if all(name for name, _ in groups) and len(groups) < len(parts) else []

@@ -80,7 +80,7 @@ for (const select of document.querySelectorAll("[data-highlight]")) {
 
 for (const table of document.querySelectorAll("[data-sortable]")) {
   const [body] = table.tBodies;
-  [...table.tHead.rows[0].cells].forEach((title, column) => {
+  [...[...table.tHead.rows].at(-1).cells].forEach((title, column) => {
     if (!column) return;
     const button = element("button", title.textContent, { type: "button" });
     title.replaceChildren(button);
