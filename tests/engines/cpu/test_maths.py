@@ -75,3 +75,37 @@ def test_log_of_what_is_no_number():
 def test_sigmoid_and_tanh_of_what_is_no_number():
     np.testing.assert_array_equal(_map(maths.sigmoid)(np.array([np.inf, -np.inf, np.nan], np.float32)), [1, 0, np.nan])
     np.testing.assert_array_equal(_map(maths.tanh)(np.array([np.inf, -np.inf, np.nan], np.float32)), [1, -1, np.nan])
+
+
+@numba.njit
+def _powers(x, y, out):
+    for i in range(x.size):
+        out[i] = maths.power(x[i], y[i])
+
+
+def _power(x, y):
+    x = np.asarray(x, np.float32)
+    y = np.full(x.shape, y, np.float32)
+    out = np.empty(x.shape, np.float32)
+    _powers(x, y, out)
+    return out
+
+
+@pytest.mark.parametrize("exponent", [-1, 1, -2, 2, 0.5, -0.5, 3, 1.3, -0.01, 20, -37.5])
+@pytest.mark.parametrize(("low", "high"), [(1e-6, 0.15), (0.1, 2), (0.999, 1.001), (1, 40), (1e-38, 3e38)])
+def test_powers_err_by_little_more_than_a_unit_in_the_last_place(exponent, low, high):
+    x = _floats(low, high, 20_000)
+    with np.errstate(over="ignore", under="ignore"):
+        exact = np.power(x.astype(np.float64), float(np.float32(exponent)))
+        normal = (exact > 2**-126) & (exact < 3.4e38)
+    assert normal.any()
+    assert _ulps(_power(x, exponent)[normal], exact[normal]).max() <= 1.3 + np.abs(np.log2(exact[normal])).max() / 20
+
+
+def test_powers_of_what_is_no_common_number():
+    x = [0, -0.0, 0, np.inf, np.inf, -np.inf, -np.inf, -2, -2, -2, np.nan, 2, np.nan, 1, 2, 0.5, 2, 1e-42, 1e30, 1]
+    y = [2, -1, -2, 2, -2, 3, -1, 3, -2, 0.5, 1, np.nan, 0, np.nan, np.inf, np.inf, 1e38, -0.5, 3e38, np.inf]
+    with np.errstate(all="ignore"):
+        exact = np.power(np.array(x, np.float32), np.array(y, np.float32))
+    exact[1] = np.inf  # the sign of -0 is lost, which no unit sees
+    np.testing.assert_allclose(_power(x, y), exact, rtol=3e-7)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ._compile import exactly_inlined
+from ._compile import exactly_inlined, fma
 
 ONE, TWO, HALF = np.float32(1), np.float32(2), np.float32(0.5)
 INFINITY = np.float32(np.inf)
@@ -49,9 +49,12 @@ EXPONENT_BITS = np.int32(-0x00800000)
 BIAS, MANTISSA = np.int32(127), np.int32(23)
 SMALLEST, SCALE, SCALED_BITS = np.float32(2.0**-126), np.float32(2.0**23), np.float32(23)
 LN2 = np.float32(math.log(2))
-EXPONENT_LN2 = LN2 * np.float32(2.0**-23)  # an exponent stands 23 bits up in a number
+UNSHIFTED = np.float32(2.0**-23)  # an exponent stands 23 bits up in a number
+EXPONENT_LN2 = LN2 * UNSHIFTED
 WHOLE = np.float32(2.0**23)
 """From here on every float32 is a whole number."""
+NOTHING = np.float32(-0.0)
+"""What LLVM leaves out of a sum."""
 ZERO, NAN, NAN_64 = np.float32(0), np.float32(np.nan), np.nan
 HALF_PI_HIGH, HALF_PI_LOW, TWO_OVER_PI = 1.5707963267341256, 6.077100506506192e-11, 0.6366197723675814
 MAGIC_64 = 1.5 * 2.0**52
@@ -66,12 +69,18 @@ TANH_SMALL, TANH_LARGE = np.float32(0.625), np.float32(10)
 @exactly_inlined
 def exp(x):
     """e^x: exp(x) = 2^n (1 + r + r² P(r)) with r = x - n ln 2."""
+    return exp_of_sum(x, NOTHING)
+
+
+@exactly_inlined
+def exp_of_sum(x, low):
+    """e^(x + low), where low is small beside x."""
     bounded = EXP_HIGHEST if x > EXP_HIGHEST else x  # NaN passes both
     bounded = EXP_LOWEST if bounded < EXP_LOWEST else bounded
     shifted = bounded * LOG2_E + MAGIC
     n = shifted - MAGIC
     r = bounded - n * LN2_HIGH
-    r = r - n * LN2_LOW
+    r = r - n * LN2_LOW + low
     p = EXP_4
     p = p * r + EXP_3
     p = p * r + EXP_2
@@ -89,7 +98,15 @@ def exp(x):
 
 @exactly_inlined
 def finite_log(x):
-    """Ln x for finite x at least 2^-126, all that |x| + epsilon can be: x = 2^n (1 + f), 1 + f from √½ to √2."""
+    """Ln x for finite x at least 2^-126, all that |x| + epsilon can be."""
+    exponent, f, rest = _parts_of_log(x)
+    # Beside any exponent but 0 the last bit of ln 2 is too little to count.
+    return np.float32(exponent) * EXPONENT_LN2 + (rest + f)
+
+
+@exactly_inlined
+def _parts_of_log(x):
+    """Split x = 2^n (1 + f), with 1 + f from √½ to √2, into n 2^23, f and ln(1 + f) - f."""
     bits = np.float32(x).view(np.int32)
     exponent = np.int32(np.int32(bits - ROOT_HALF_BITS) & EXPONENT_BITS)
     f = np.int32(bits - exponent).view(np.float32) - ONE
@@ -98,8 +115,7 @@ def finite_log(x):
     low = (LOG_3 * f + LOG_2) * square + (LOG_1 * f + LOG_0)
     high = (LOG_7 * f + LOG_6) * square + (LOG_5 * f + LOG_4)
     p = (high * (square * square) + low) * f - HALF
-    # Beside any exponent but 0 the last bit of ln 2 is too little to count.
-    return np.float32(exponent) * EXPONENT_LN2 + (p * square + f)
+    return exponent, f, p * square
 
 
 @exactly_inlined
@@ -169,8 +185,24 @@ def round(x):
 
 @exactly_inlined
 def power(x, y):
-    """x^y, as e^(y ln |x|) with the sign of a whole power; NaN for other powers of negative numbers."""
-    magnitude = exp(y * full_log(abs(x)))
+    """x^y, as e^(y ln |x|) with the sign of a whole power; NaN for other powers of negative numbers.
+
+    The exponent has two parts, high and low: as one float32 it would err by more than a unit of the power.
+    """
+    magnitude = abs(x)
+    small = magnitude < SMALLEST
+    shift, f, rest = _parts_of_log(magnitude * SCALE if small else magnitude)
+    n = np.float32(shift) * UNSHIFTED - (SCALED_BITS if small else ZERO)
+    most = n * LN2_HIGH  # exact
+    more = most + f
+    last = (f - (more - most)) + (n * LN2_LOW + rest)
+    high = more + last
+    low = last - (high - more)
+    high = -INFINITY if x == ZERO else high
+    high = magnitude if not magnitude < INFINITY else high  # infinite, or NaN
+    product = y * high
+    below = fma(y, high, -product) + y * low
+    magnitude = exp_of_sum(product, below if abs(product) < -EXP_LOWEST else NOTHING)
     whole = round(y) == y
     odd = whole and np.float32(2) * round(y * HALF) != y
     value = -magnitude if odd else magnitude
