@@ -187,7 +187,8 @@ def round(x):
 def power(x, y):
     """x^y, as e^(y ln |x|) with the sign of a whole power; NaN for other powers of negative numbers.
 
-    The exponent has two parts, high and low: as one float32 it would err by more than a unit of the power.
+    The exponent has two parts, high and low: as one float32 it would err by more than a unit of the power. Powers of 1
+    and -1 are rounded once: weights stay there only if their gradient is 0.
     """
     magnitude = abs(x)
     small = magnitude < SMALLEST
@@ -207,6 +208,8 @@ def power(x, y):
     odd = whole and np.float32(2) * round(y * HALF) != y
     value = -magnitude if odd else magnitude
     value = (value if whole else NAN) if x < ZERO else magnitude
+    value = x if y == ONE else value
+    value = ONE / x if y == -ONE else value
     return ONE if y == ZERO or x == ONE else value
 
 

@@ -23,7 +23,7 @@ _FORMS = {
     "not": "!{0}",
     **{name: f"{{0}} {symbol} {{1}}" for name, symbol in COMPARISONS.items()},
     **{name: f"{{0}} {symbol} {{1}}" for name, symbol in (("add", "+"), ("sub", "-"), ("mul", "*"), ("div", "/"))},
-    "pow": "powf({0}, {1})",
+    "pow": "power({0}, {1})",
     "min": "smaller({0}, {1})",
     "max_of": "larger({0}, {1})",
     "and": "{0} && {1}",

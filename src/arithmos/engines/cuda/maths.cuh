@@ -47,6 +47,11 @@ __device__ __forceinline__ float root(float x) {
 #endif
 }
 
+// Powers of 1 and -1 are rounded once, as on the cpu engine: weights stay there only if their gradient is 0.
+__device__ __forceinline__ float power(float x, float y) {
+    return y == 1.0f ? x : y == -1.0f ? 1.0f / x : powf(x, y);
+}
+
 __device__ __forceinline__ float sigmoid(float x) { return divide(1.0f, 1.0f + expf(-x)); }
 __device__ __forceinline__ float sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; }
 
