@@ -17,7 +17,7 @@ from arithmos.store import Store
 
 ROOT = Path(__file__).parents[1]
 ENGINES = ("cpu", "cuda", "torch")
-FIELD = ("schloer2020", "heim2020", "mistry2022", "mistry2022division", "mistry2022snmu", "ranking")
+FIELD = ("schloer2020", "heim2020", "mistry2022", "mistry2022division", "mistry2022snmu", "ranking", "behind")
 FIRST = ("madsen2020",)
 STUDY = ("arithmos2026",)
 GROUPS = {
@@ -32,6 +32,7 @@ GROUPS = {
     "ranking/100": "ranking, 100 inputs, not in a paper",
     "ranking/10": "ranking, ten inputs, not in a paper",
     "ranking/2": "ranking, two inputs, not in a paper",
+    "behind/": "ranking behind a NAU",
 }
 """Rows of the table of agreement, by the start of an experiment's name; the first that fits counts."""
 

@@ -1,7 +1,7 @@
 """Update what is made of the ranking's runs: python tools/ranking.py results.
 
-It writes the counts that come with the package, and in docs/units/which.md the tables and the text on ten and a hundred
-inputs; it prints all counts, those of the other paragraphs among them.
+It writes the counts that come with the package, the tables of docs/units/which.md and docs/units/behind.md, and the
+text of the first on ten and a hundred inputs; it prints all counts, those of the other paragraphs among them.
 """
 
 import re
@@ -16,7 +16,10 @@ from arithmos.papers import PAPERS
 from arithmos.report.tables.ranking import RULES, SHIPPED, Rule, ranking, ranking_grid, render_ranking
 from arithmos.store import Store
 
-PAGE = Path(__file__).parents[1] / "docs" / "units" / "which.md"
+DOCS = Path(__file__).parents[1] / "docs" / "units"
+PAGES = {"which.md": "ranking", "behind.md": "behind"}
+"""The paper that each page is about."""
+CONTESTS = {part.item: part for key in PAGES.values() for part in PAPERS[key].experiments}
 SIZES = (2, 10, 100)
 FIXED = "\N{NO-BREAK SPACE}"
 """Space before a sign, at which no line ends; the page has common ones."""
@@ -39,7 +42,7 @@ TEXT = (
 
 def shares(frame: pd.DataFrame) -> dict[str, str]:
     """Return the share of solved runs over all ranges by contest and label, and that by a test error below 10⁻⁵."""
-    contests = [f"{row.operation}-{row.inputs}" for row in frame.drop_duplicates(["operation", "inputs"]).itertuples()]
+    contests = [f"{row.operation}-{row.inputs}" for row in frame.drop_duplicates("contest").itertuples()]
     found = {}
     rules: dict[Rule, str] = {"epsilon": "", "absolute": " absolute"}
     for rule, suffix in rules.items():
@@ -49,12 +52,15 @@ def shares(frame: pd.DataFrame) -> dict[str, str]:
     return found
 
 
-def updated(text: str, frame: pd.DataFrame) -> str:
-    """Return the page with the tables and the text of a ranking between their marks."""
+def updated(page: str, text: str, frame: pd.DataFrame) -> str:
+    """Return a page with the tables and the text of its ranking between their marks."""
+    frame = frame[[CONTESTS[name].paper == PAGES[page] for name in frame["contest"]]]
     for inputs in SIZES:
         lines = render_ranking(frame[frame["inputs"] == inputs], "markdown").splitlines()
         table = "\n".join(line for line in lines if line.startswith("|"))
         text = _between(text, f"table of {inputs} inputs", f"end of {inputs} inputs", table)
+    if PAGES[page] != "ranking":
+        return text
     found = shares(frame)
     filled = [textwrap.fill(one.format_map(found), 128, subsequent_indent="  ") for one in TEXT]
     return _between(text, "text on sizes", "end of text", "\n".join(filled).replace(FIXED, " "))
@@ -70,8 +76,10 @@ def _between(text: str, first: str, last: str, new: str) -> str:
 
 
 if __name__ == "__main__":
-    made = ranking(Store(sys.argv[1]), PAPERS["ranking"].experiments)
+    made = ranking(Store(sys.argv[1]), CONTESTS.values())
     made.to_csv(Path(arithmos.report.tables.__file__).with_name(SHIPPED), index=False)
-    PAGE.write_text(updated(PAGE.read_text(encoding="utf-8"), made), encoding="utf-8")
-    print(made.groupby(["inputs", "operation", "model"], sort=False)[["runs", *RULES]].sum().to_string())
+    for page in PAGES:
+        text = (DOCS / page).read_text(encoding="utf-8")
+        (DOCS / page).write_text(updated(page, text, made), encoding="utf-8")
+    print(made.groupby(["contest", "model"], sort=False)[["runs", *RULES]].sum().to_string())
     print(f"{len(made)} cells, {made['runs'].sum()} runs")

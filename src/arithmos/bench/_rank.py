@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .. import _checks
 from ..papers import PAPERS, Experiment
-from ..papers.ranking import entry
+from ..papers.contests import entry
 from ..report.tables.ranking import joined, of_models, ranking, shipped
 from ..store import Store
 from ._plan import load_units
@@ -38,6 +38,7 @@ def rank(
     models: Collection[str] | None = None,
     operations: Collection[str] | None = None,
     inputs: int = 2,
+    behind: bool = False,
     seeds: int = 25,
     lr: float = 1e-3,
     strength: float = 10.0,
@@ -57,6 +58,7 @@ def rank(
         models: names of units to run and to show; by default all are shown and none is run.
         operations: operations to use; all by default.
         inputs: number of inputs: 2, 10 or 100.
+        behind: whether a NAU stands before each unit.
         seeds: number of seeds per range.
         lr: learning rate of Adam for the units of the user's.
         strength: strength of their sparsity regularizer.
@@ -64,7 +66,7 @@ def rank(
         engine, threads, budget_s, progress: as in `run`.
     """
     store = store if isinstance(store, Store) else Store(store)
-    contests = _contests(operations, inputs, seeds)
+    contests = _contests("behind" if behind else "ranking", operations, inputs, seeds)
     own = [entry(contest, unit, lr=lr, strength=strength) for contest in contests for unit in mine]
     named = [_of(contest, models) for contest in contests]
     todo = [*own, *(part for part in named if models is not None and part.specs)]
@@ -73,14 +75,13 @@ def rank(
         load_units(todo)
         outcome = run(todo, store=store, engine=engine, threads=threads, budget_s=budget_s, progress=progress)
     known = shipped()
-    asked = known["operation"].isin({spec.task.operation for part in contests for spec in part.specs})
-    known = of_models(known[asked & (known["inputs"] == inputs)], models)
+    known = of_models(known[known["contest"].isin([part.item for part in contests])], models)
     return Ranked(joined(ranking(store, [*own, *named]), known), outcome)
 
 
-def _contests(operations: Collection[str] | None, inputs: int, seeds: int) -> list[Experiment]:
-    """Return the experiments of the ranking with these operations and inputs."""
-    every = PAPERS["ranking"].experiments
+def _contests(paper: str, operations: Collection[str] | None, inputs: int, seeds: int) -> list[Experiment]:
+    """Return the experiments of a ranking with these operations and inputs."""
+    every = PAPERS[paper].experiments
     sizes = [*dict.fromkeys(part.specs[0].task.input_size for part in every)]
     if inputs not in sizes:
         raise ValueError(f"inputs must be one of {', '.join(map(str, sizes))}, got {inputs}")
@@ -93,7 +94,7 @@ def _of(contest: Experiment, models: Collection[str] | None) -> Experiment:
     """Return the part of an experiment with some models; a name that no contest has is an error."""
     if models is None:
         return contest
-    known = {spec.model.name for part in PAPERS["ranking"].experiments for spec in part.specs}
+    known = {spec.model.name for part in PAPERS[contest.paper].experiments for spec in part.specs}
     for name in models:
         _checks.one_of("model", name, sorted(known))
     return dataclasses.replace(contest, specs=tuple(spec for spec in contest.specs if spec.model.name in models))

@@ -14,7 +14,8 @@ from .program import INTERRUPTED, Verb, asked, echo
     epilog="arithmos rank\n"
     "arithmos rank --ops mul\n"
     "arithmos rank --mine my_unit.py:MyUnit --ops add,mul\n"
-    "arithmos rank --models NMU,RealNPU --seeds 100",
+    "arithmos rank --models NMU,RealNPU --seeds 100\n"
+    "arithmos rank --behind --inputs 10",
 )
 @click.option("--mine", multiple=True, metavar="FILE:CLASS", help="Your own unit to run and show.")
 @click.option(
@@ -28,6 +29,7 @@ from .program import INTERRUPTED, Verb, asked, echo
     "--ops", "operations", callback=names, multiple=True, metavar="OP,…", help="Operations to use [default: all]."
 )
 @click.option("--inputs", type=int, default=2, show_default=True, metavar="N", help="Number of inputs: 2, 10 or 100.")
+@click.option("--behind", is_flag=True, help="Put a NAU before each unit.")
 @click.option("--seeds", type=int, default=25, show_default=True, metavar="N", help="Number of seeds per range.")
 @click.option("--lr", type=float, default=1e-3, show_default=True, help="Learning rate of your unit.")
 @click.option(
@@ -45,9 +47,9 @@ from .program import INTERRUPTED, Verb, asked, echo
 def rank(ctx: click.Context, /, rule: Any, format: Any, width: Any, **options: Any) -> None:
     """Rank units by the share of solved runs on each operation.
 
-    Each unit is one layer that is to find an operation on one or two of its inputs, in nine ranges. Runs of this
-    project come with the package; those of your own unit are made and shown beside them. It can be stopped at any time;
-    the same command resumes it. With one operation, the table shows every range.
+    Each unit is one layer that is to find an operation on one or two of its inputs, in nine ranges; with --behind, a
+    NAU stands before it. Runs of this project come with the package; those of your own unit are made and shown beside
+    them. It can be stopped at any time; the same command resumes it. With one operation, the table shows every range.
     """
     from .. import bench
     from ..progress import Watch

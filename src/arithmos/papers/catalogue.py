@@ -9,7 +9,17 @@ from typing import Generic, Protocol, TypeVar
 from .. import _checks
 from ..listed import PAPERS as GROUP
 from ..spec import Spec
-from . import arithmos2026, heim2020, madsen2020, mistry2022, mistry2022division, mistry2022snmu, ranking, schloer2020
+from . import (
+    arithmos2026,
+    behind,
+    heim2020,
+    madsen2020,
+    mistry2022,
+    mistry2022division,
+    mistry2022snmu,
+    ranking,
+    schloer2020,
+)
 from .evidence import Claim
 from .experiment import Experiment
 from .paper import Criterion, Paper, load_paper
@@ -113,6 +123,7 @@ OWN = (
     mistry2022division.paper,
     mistry2022snmu.paper,
     ranking.paper,
+    behind.paper,
     arithmos2026.paper,
 )
 """Papers of this package."""

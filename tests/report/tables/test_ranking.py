@@ -2,24 +2,23 @@
 
 import dataclasses
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 from tests.factories import make_run
-from tools.ranking import updated
+from tools.ranking import DOCS, PAGES, updated
 
 from arithmos import bench
 from arithmos.cli import main
 from arithmos.papers import PAPERS
-from arithmos.papers.ranking import CONTENDERS, SECOND_ORDER, entry
+from arithmos.papers.contests import CONTENDERS, SECOND_ORDER, behind_nau, entry
 from arithmos.report.tables.grid import FORMATS
-from arithmos.report.tables.ranking import COLUMNS, RULES, joined, ranking, ranking_grid, render_ranking, shipped
+from arithmos.report.tables.ranking import COLUMNS, KEYS, RULES, joined, ranking, ranking_grid, render_ranking, shipped
 from arithmos.spec import LM
 from arithmos.store import Store
 
-PAPER = PAPERS["ranking"]
+PAPER, BEHIND = PAPERS["ranking"], PAPERS["behind"]
 MUL = next(part for part in PAPER.experiments if part.name == "mul")
 UNIT = """from arithmos.nn import NMU
 
@@ -49,7 +48,7 @@ def test_counts_by_each_rule(store):
     frame = ranking(store, [MUL])
     assert list(frame) == COLUMNS
     [row] = frame.to_dict("records")
-    assert (row["operation"], row["inputs"], row["model"], row["at"]) == ("mul", 2, "NMU", "U[1,2]")
+    assert [row[key] for key in KEYS] == ["×, 2 inputs", "mul", 2, "NMU", "NMU", "U[1,2]"]
     assert [row["runs"], *(row[rule] for rule in RULES)] == [4, 1, 3, 1, 3]
 
 
@@ -74,7 +73,7 @@ def test_the_matrix_has_operations_or_the_ranges_of_one(store):
     grid = ranking_grid(frame, "absolute")
     assert list(grid.header) == ["Unit", "U[1,2]"]
     assert grid.groups[0][0][1].value == "75%"
-    more = joined(frame, frame.assign(operation="add", model="NAU", label="NAU", epsilon=4))
+    more = joined(frame, frame.assign(contest="+, 2 inputs", operation="add", model="NAU", label="NAU", epsilon=4))
     grid = ranking_grid(more)
     assert list(grid.header) == ["Unit", "×", "+"]
     assert [row[0].value for row in grid.groups[0]] == ["NAU", "NMU"]  # the better one first
@@ -86,21 +85,26 @@ def test_the_matrix_has_operations_or_the_ranges_of_one(store):
 def test_what_comes_with_the_package_belongs_to_the_ranking():
     frame = shipped()
     cells = {
-        (spec.task.operation, spec.task.input_size, spec.model.name, spec.model.label, at)
-        for part in PAPER.experiments
+        (part.item, spec.task.operation, spec.task.input_size, spec.model.name, spec.model.label, at)
+        for part in (*PAPER.experiments, *BEHIND.experiments)
         for spec, at in part.places()
     }
-    keys = ["operation", "inputs", "model", "label", "at"]
-    assert set(frame[keys].itertuples(index=False, name=None)) <= cells
-    assert not frame.duplicated(keys).any()
+    assert set(frame[KEYS].itertuples(index=False, name=None)) <= cells
+    assert not frame.duplicated(KEYS).any()
     assert (frame[[*RULES]].max(axis=1) <= frame["runs"]).all()
 
 
-def test_the_documentation_has_the_table_and_the_counts():
+def test_the_documentation_has_the_tables():
     """Tables and some of the text are written by `python tools/ranking.py results`."""
-    page = (Path(__file__).parents[3] / "docs/units/which.md").read_text(encoding="utf-8")
+    for name in PAGES:
+        page = (DOCS / name).read_text(encoding="utf-8")
+        assert updated(name, page, shipped()) == page
+
+
+def test_the_page_on_units_quotes_the_counts():
+    page = (DOCS / "which.md").read_text(encoding="utf-8")
     frame = shipped()
-    assert updated(page, frame) == page
+    frame = frame[~frame["contest"].str.endswith("NAU")]
     two = frame[frame["inputs"] == 2]
     counts = two.groupby(["operation", "model"])[["runs", *RULES]].sum()
     assert counts.loc[("mul", "NMU")].tolist() == [900, 846, 846, 846, 846]
@@ -165,12 +169,12 @@ def test_shares_of_units_with_unequal_runs():
     """Ranges count alike, each number of runs is stated, and a unit without a range has no share."""
     frame = pd.DataFrame(
         [
-            ["mul", 10, "A", "A", "x", "cpu", 25, 0, 0, 0, 0],
-            ["mul", 10, "A", "A", "y", "cuda", 100, 80, 80, 80, 80],
-            ["mul", 10, "B", "B", "x", "cuda", 100, 30, 30, 30, 30],
-            ["mul", 10, "B", "B", "y", "cuda", 100, 30, 30, 30, 30],
-            ["mul", 10, "C", "C", "y", "cuda", 100, 100, 100, 100, 100],
-            ["add", 10, "C", "C", "x", "cuda", 100, 100, 100, 100, 100],
+            ["×, 10 inputs", "mul", 10, "A", "A", "x", "cpu", 25, 0, 0, 0, 0],
+            ["×, 10 inputs", "mul", 10, "A", "A", "y", "cuda", 100, 80, 80, 80, 80],
+            ["×, 10 inputs", "mul", 10, "B", "B", "x", "cuda", 100, 30, 30, 30, 30],
+            ["×, 10 inputs", "mul", 10, "B", "B", "y", "cuda", 100, 30, 30, 30, 30],
+            ["×, 10 inputs", "mul", 10, "C", "C", "y", "cuda", 100, 100, 100, 100, 100],
+            ["+, 10 inputs", "add", 10, "C", "C", "x", "cuda", 100, 100, 100, 100, 100],
         ],
         columns=COLUMNS,
     )
@@ -189,14 +193,41 @@ def test_a_unit_of_ones_own_gets_the_same_problems(tmp_path):
     assert {spec.iterations for spec in own.specs} == {50_000}
 
 
+def test_behind_a_nau_a_unit_is_trained_as_alone():
+    for alone, behind in zip(PAPER.experiments, BEHIND.experiments, strict=True):
+        assert alone.seeds == behind.seeds
+        for spec in alone.specs:
+            if isinstance(spec.optimizer, LM):
+                assert spec in behind.specs  # these networks have a NAU anyway
+                continue
+            own = behind_nau(spec)
+            assert own in behind.specs
+            assert [layer.name for layer in own.model.layers] == ["NAU", spec.model.layers[0].name]
+            assert own.optimizer.lr == spec.optimizer.lr
+            first, last = own.optimizer.layer_rates or (1, 1)
+            assert (first * own.optimizer.lr, last) == (pytest.approx(1e-3), 1)
+            assert own.model.schedule.strength == (spec.model.schedule.strength or 0.01)
+
+
+def test_a_unit_of_ones_own_stands_behind_a_nau(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(UNIT)
+    mul = next(part for part in BEHIND.experiments if part.name == "nau-mul-10")
+    own = entry(mul, f"{file}:Mine", lr=1e-2, strength=1.0)
+    assert [spec.task for spec in own.specs] == [spec.task for spec in mul.specs if spec.model.name == "NMU"]
+    assert {tuple(layer.label for layer in spec.model.layers) for spec in own.specs} == {("NAU", "Mine")}
+    assert {spec.optimizer.layer_rates for spec in own.specs} == {(0.1, 1.0)}
+
+
 @pytest.fixture
 def short(monkeypatch):
-    """Experiments of the ranking with 20 iterations."""
-    parts = tuple(
-        dataclasses.replace(part, specs=tuple(dataclasses.replace(spec, iterations=20) for spec in part.specs))
-        for part in PAPER.experiments
-    )
-    monkeypatch.setitem(PAPERS._papers, "ranking", dataclasses.replace(PAPER, experiments=parts))
+    """Experiments of the rankings with 20 iterations."""
+    for paper in (PAPER, BEHIND):
+        parts = tuple(
+            dataclasses.replace(part, specs=tuple(dataclasses.replace(spec, iterations=20) for spec in part.specs))
+            for part in paper.experiments
+        )
+        monkeypatch.setitem(PAPERS._papers, paper.key, dataclasses.replace(paper, experiments=parts))
 
 
 @pytest.mark.usefixtures("short")
@@ -209,6 +240,9 @@ def test_rank_runs_what_is_asked_for_and_resumes(tmp_path):
     assert "Mine" in set(ranked.frame["label"])
     assert bench.rank(**how).outcome.finished == 0
     assert bench.rank(operations=["mul"], store=tmp_path / "runs").outcome is None
+    ranked = bench.rank(**how, behind=True, models=["NMU"])
+    assert ranked.outcome.finished == 18
+    assert set(ranked.frame["contest"]) == {"×, 2 inputs, behind a NAU"}
 
 
 def test_rank_on_the_command_line(tmp_path):

@@ -14,11 +14,10 @@ from ...judging.exact import with_verdicts
 from ...judging.runs import of_one_engine, solved
 from ...papers import Experiment
 from ...store import Store
-from ...tasks import symbol
 from .grid import Cell, Grid, to_json
 from .rates import Rate, rates
 
-KEYS = ["operation", "inputs", "model", "label", "at"]
+KEYS = ["contest", "operation", "inputs", "model", "label", "at"]
 COLUMNS = [*KEYS, "engine", "runs", *RULES]
 MEASURED = ["thresholds", "best_test", "end_test", "exact"]
 SHIPPED = "ranking.csv"
@@ -33,13 +32,13 @@ NOTES: dict[Rule, str] = {
 
 
 def ranking(store: Store, experiments: Iterable[Experiment]) -> pd.DataFrame:
-    """Return the solved runs of each cell of the ranking: `COLUMNS`, one row per operation, inputs, model and range.
+    """Return the solved runs of each cell of the ranking: `COLUMNS`, one row per contest, model and range.
 
     Exact runs are missing where the exact judge cannot read the network.
 
     Args:
         store: the store of the runs.
-        experiments: experiments of the paper `ranking`, or some of the user's made of them.
+        experiments: experiments of the papers `ranking` and `behind`, or some of the user's made of them.
     """
     stored = store.snapshot(MEASURED)
     rows = []
@@ -59,8 +58,8 @@ def ranking(store: Store, experiments: Iterable[Experiment]) -> pd.DataFrame:
                 solved(best, limits["absolute"]),
                 solved(end, limits["epsilon"]),
             ]
-            names = [spec.task.operation, spec.task.input_size, spec.model.name, spec.model.label, at]
-            rows.append([*names, own["engine"].iloc[0], len(own), *(int(one.sum()) for one in by_error), exact])
+            names = [experiment.item, spec.task.operation, spec.task.input_size, spec.model.name, spec.model.label]
+            rows.append([*names, at, own["engine"].iloc[0], len(own), *(int(one.sum()) for one in by_error), exact])
     return pd.DataFrame(rows, columns=COLUMNS).astype({"exact": "Int64"})
 
 
@@ -93,18 +92,17 @@ def render_ranking(
 
 
 def ranking_grid(frame: pd.DataFrame, rule: Rule = "epsilon") -> Grid:
-    """Return the ranking as a table: operations in columns, or the ranges of the only one; the best units first."""
+    """Return the ranking as a table: contests in columns, or the ranges of the only one; the best units first."""
     frame = frame[frame[rule].notna()]
-    problems = [*dict.fromkeys(zip(frame["operation"], frame["inputs"], strict=True))]
-    several = frame["inputs"].nunique() > 1
-    columns: dict[Hashable, str] = {
-        one: f"{symbol(one[0])}, {one[1]} inputs" if several else symbol(one[0]) for one in problems
-    }
-    keys = pd.Series(list(zip(frame["operation"], frame["inputs"], strict=True)), frame.index, dtype=object)
-    title = "Share of solved runs over all ranges"
-    if len(problems) == 1:
+    contests = [*dict.fromkeys(frame["contest"])]
+    kinds = {name.partition(", ")[2] for name in contests}
+    columns: dict[Hashable, str] = {name: name if len(kinds) > 1 else name.partition(", ")[0] for name in contests}
+    keys, title = frame["contest"], "Share of solved runs over all ranges"
+    if len(kinds) == 1:
+        title += f", {min(kinds)}"
+    if len(contests) == 1:
         columns, keys = {at: str(at) for at in frame["at"]}, frame["at"]
-        title = f"Share of solved runs on {symbol(frame['operation'].iloc[0])}, {frame['inputs'].iloc[0]} inputs"
+        title = f"Share of solved runs on {contests[0]}"
     cells = frame.assign(column=keys, n=frame["runs"], k=frame[rule], spec_id="")
     ranges = cells.groupby("column")["at"].transform("nunique")
     whole = cells.groupby(["column", "label"])["at"].transform("nunique") == ranges
