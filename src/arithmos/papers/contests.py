@@ -63,7 +63,7 @@ def contest(operation: Operation, inputs: int, *, behind: bool = False) -> Exper
     return Experiment(
         name=f"nau-{name}" if behind else name,
         item=f"{symbol(operation)}, {inputs} inputs{', behind a NAU' if behind else ''}",
-        title=f"{WORDS[operation]} by one layer of {inputs} inputs{' behind a NAU' if behind else ''}",
+        title=f"{WORDS[operation]} by one layer{' behind a NAU' if behind else ''} of {inputs} inputs",
         specs=(*first, *second_order(operation, [spec.task for spec in alone])),
         seeds=SEEDS if inputs < 100 else single_module.SEEDS,
         axis="interpolation",

@@ -165,6 +165,14 @@ def test_the_page_on_units_quotes_the_counts():
         assert ten.loc[("div", unit), ["runs", "epsilon"]].tolist() == [900, solved]
 
 
+def test_the_page_on_the_field_quotes_the_counts_behind_a_nau():
+    counts = shipped().groupby(["contest", "model"])[["runs", "epsilon"]].sum()
+    quoted = {("×", "NMU"): [481, 900, 186, 225], ("/", "NMRU"): [818, 900, 19, 225]}
+    for (sign, unit), (alone, runs, behind, fewer) in quoted.items():
+        assert counts.loc[(f"{sign}, 10 inputs", unit)].tolist() == [runs, alone]
+        assert counts.loc[(f"{sign}, 10 inputs, behind a NAU", unit)].tolist() == [fewer, behind]
+
+
 def test_shares_of_units_with_unequal_runs():
     """Ranges count alike, each number of runs is stated, and a unit without a range has no share."""
     frame = pd.DataFrame(

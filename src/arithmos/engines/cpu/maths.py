@@ -54,7 +54,7 @@ EXPONENT_LN2 = LN2 * UNSHIFTED
 WHOLE = np.float32(2.0**23)
 """From here on every float32 is a whole number."""
 NOTHING = np.float32(-0.0)
-"""What LLVM leaves out of a sum."""
+"""Term that LLVM drops from a sum: x + -0 is x for every x."""
 ZERO, NAN, NAN_64 = np.float32(0), np.float32(np.nan), np.nan
 HALF_PI_HIGH, HALF_PI_LOW, TWO_OVER_PI = 1.5707963267341256, 6.077100506506192e-11, 0.6366197723675814
 MAGIC_64 = 1.5 * 2.0**52

@@ -12,6 +12,5 @@ paper = Paper(
     introduction="One layer is to find an operation on one or two of its inputs, in nine ranges; roots in the "
     "four that are positive. Every unit is trained as its authors trained it, for the same number of iterations. "
     "Networks marked LM are trained by the second-order recipe, products with a layer of sums before them. There are "
-    "100 seeds per range with two and with ten inputs, and 25 with a hundred. Most cells with a hundred have "
-    "five so far; each states its number of runs.",
+    "100 seeds per range with two and with ten inputs, and 25 with a hundred.",
 )
