@@ -17,7 +17,8 @@ from arithmos.store import Store
 
 ROOT = Path(__file__).parents[1]
 ENGINES = ("cpu", "cuda", "torch")
-FIELD = ("schloer2020", "heim2020", "mistry2022", "mistry2022division", "mistry2022snmu", "ranking", "behind")
+RANKINGS = ("ranking", "behind")
+FIELD = ("schloer2020", "heim2020", "mistry2022", "mistry2022division", "mistry2022snmu", *RANKINGS)
 FIRST = ("madsen2020",)
 STUDY = ("arithmos2026",)
 GROUPS = {

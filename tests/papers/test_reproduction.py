@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from tools.field import FIELD
+
 from arithmos.judging.cells import judged
 from arithmos.papers import PAPERS
 from arithmos.papers.claims import claims_of
@@ -21,9 +23,6 @@ EXPERIMENTS = {
     "digits, sum": ["mnist-sum"],
     "digits, sum without R_z": ["mnist-sum-no-rz"],
 }
-
-
-FIELD = ("schloer2020", "heim2020", "mistry2022", "mistry2022division", "mistry2022snmu", "ranking")
 
 
 def specs_of(*keys):
