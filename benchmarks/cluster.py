@@ -3,7 +3,8 @@
 A scheduler and two workers with one thread each run as separate processes. First, each worker is killed by SIGKILL
 after some processor time and replaced by a new one, until a campaign is complete; its runs are compared with those of
 the same engine without a cluster. Then both sides make many short runs, alternately, each with everything to import and
-to compile, and once runs five times as long. Reported are wall-clock seconds from start to end of the command, and the processor time of all processes.
+to compile, and once runs five times as long. Reported are wall-clock seconds from start to end of the command, and the
+processor time of all processes.
 
     python benchmarks/cluster.py [--quick] [--write]
 
