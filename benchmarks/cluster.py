@@ -3,7 +3,7 @@
 A scheduler and two workers with one thread each run as separate processes. First, each worker is killed by SIGKILL
 after some processor time and replaced by a new one, until a campaign is complete; its runs are compared with those of
 the same engine without a cluster. Then both sides make many short runs, alternately, each with everything to import and
-to compile, and once runs five times as long. Reported are wall-clock seconds from start to end of the command, and the
+to compile, and once runs 25 times as long. Reported are wall-clock seconds from start to end of the command, and the
 processor time of all processes.
 
     python benchmarks/cluster.py [--quick] [--write]
@@ -187,20 +187,20 @@ def overhead(folder: Path, options: Sequence[str], repeats: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few runs, to see that all works")
-    parser.add_argument("--life", type=float, nargs=2, default=(10, 22), metavar="S", help="of workers: torch, cpu")
+    parser.add_argument("--life", type=float, nargs=2, default=(10, 16), metavar="S", help="of workers: torch, cpu")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="turns of the overhead")
     parser.add_argument("--write", action="store_true", help="write cluster.md")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))  # the cluster ends with us
     # No sigmoids: torch rounds them differently in stacks of another size, and chunks that workers died over are split.
-    torch = ["table-2", "--engine", "torch", "--models", "NMU,NAU,Linear", "--iterations", "1000"]
+    torch = ["table-2", "--engine", "torch", "--models", "NMU,NAU,Linear", "--iterations", "4000"]
     torch += ["--seeds", "5" if options.quick else "20"]
     cpu = ["table-1", "--engine", "cpu", "--models", "NMU", "--iterations"]
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
         for command, life_s in (
             (torch, options.life[0]),
-            ([*cpu, "50000", "--seeds", "100" if options.quick else "1000"], options.life[1]),
+            ([*cpu, "50000", "--seeds", "100" if options.quick else "4000"], options.life[1]),
         ):
             folder = Path(temporary, command[2])
             folder.mkdir()
@@ -208,7 +208,7 @@ def main() -> None:
             print(rows[-1], file=sys.stderr)
         seeds = "100" if options.quick else "2000"
         short = overhead(Path(temporary, "short"), [*cpu, "20000", "--seeds", seeds], options.repeats)
-        long = overhead(Path(temporary, "long"), [*cpu, "100000", "--seeds", seeds], 1)
+        long = overhead(Path(temporary, "long"), [*cpu, "500000", "--seeds", seeds], 1)
     killed = machine.table(
         ["command", "worker life, s", "kills", "seconds", "stored", "stored twice", "runs that differ"], rows
     )
@@ -217,7 +217,7 @@ def main() -> None:
 {machine.describe("distributed")} Made by `benchmarks/cluster.py`.
 
 Two workers run a campaign. Each is killed by SIGKILL after the given seconds of processor time and replaced by a new
-one, until the campaign is complete. Imports take about 4 of these seconds, the kernel of the cpu engine 10. The runs
+one, until the campaign is complete. Imports take about 2 of these seconds, the kernel of the cpu engine 5. The runs
 are compared to the bit with those of the same command without a cluster on this machine:
 
 {killed}
@@ -227,7 +227,7 @@ sides start without compiled kernels:
 
 {short}
 
-What a cluster costs is imports and compilation, once per campaign and worker. With runs five times as long, once:
+What a cluster costs is imports and compilation, once per campaign and worker. With runs 25 times as long, once:
 
 {long}
 """
