@@ -25,39 +25,40 @@ FIXED = "\N{NO-BREAK SPACE}"
 """Space before a sign, at which no line ends; the page has common ones."""
 TEXTS = {
     "which.md": (
-        "- **No layer multiplies in every range once there are other inputs.** Among ten, the NMRU solves {mul-10 "
-        "NMRU}, NAC• {mul-10 NAC•}, the NMU {mul-10 NMU}, the modified RealNPU {mul-10 RealNPU (modified)} and "
-        "the sNMU {mul-10 sNMU}. NMU and sNMU solve hardly any of the runs with negative inputs only: eight "
-        "factors are to become 1, and noise does not help there. [Behind a NAU](behind.md), which finds the "
-        "operands, NMU and sNMU solve {nau-mul-10 NMU} and {nau-mul-10 sNMU}.",
-        "- **Among a hundred inputs, the order is different.** NAC• multiplies in {mul-100 NAC•} of its runs and "
-        "divides in {div-100 NAC•}, the RealNPU in {mul-100 RealNPU} and {div-100 RealNPU}, the NMRU in {mul-100 "
-        "NMRU} and {div-100 NMRU}; NMU and sNMU, which have 98 factors to turn to 1, multiply in {mul-100 NMU} "
-        "and {mul-100 sNMU}. The NAU adds in {add-100 NAU}. The second-order recipe solves all runs of each "
-        "operation.",
-        "- **Do not compare rates across sizes.** NAC• divides in {div-2 NAC•} of its runs with two inputs and in "
-        "{div-10 NAC•} with ten. Those runs are twice as long, and the rule allows every weight an error of 10⁻⁵: "
-        "with ten inputs and U[1, 2] its threshold for ÷ is 292 times as large, with U[10, 20] 15,000 times. By a "
-        "test error below 10⁻⁵ NAC• divides in {div-2 NAC• absolute} and {div-10 NAC• absolute}.",
+        "- **No layer multiplies in every range once there are other inputs.** Among ten, the NMRU solves "
+        "{mul-10 NMRU}, NAC• {mul-10 NAC•}, the NMU {mul-10 NMU}, the modified RealNPU "
+        "{mul-10 RealNPU (modified)} and the sNMU {mul-10 sNMU}. NMU and sNMU solve hardly any of the runs with "
+        "negative inputs only: eight factors are to become 1, and noise does not help there. [Behind a "
+        "NAU](behind.md), which finds the operands, NMU and sNMU solve {nau-mul-10 NMU} and {nau-mul-10 sNMU}.",
+        "- **Among a hundred inputs, the order is different.** NAC• multiplies in {mul-100 NAC•} of its runs "
+        "and divides in {div-100 NAC•}, the RealNPU in {mul-100 RealNPU} and {div-100 RealNPU}, the NMRU in "
+        "{mul-100 NMRU} and {div-100 NMRU}; NMU and sNMU, which have 98 factors to turn to 1, multiply in "
+        "{mul-100 NMU} and {mul-100 sNMU}. The NAU adds in {add-100 NAU}. The second-order recipe solves all "
+        "runs of each operation.",
+        "- **Do not compare rates across sizes.** NAC• divides in {div NAC•} of its runs with two inputs and in "
+        "{div-10 NAC•} with ten. Those runs are twice as long, and the rule allows every weight an error of "
+        "10⁻⁵: with ten inputs and U[1, 2] its threshold for ÷ is 292 times as large, with U[10, 20] 15,000 "
+        "times. By a test error below 10⁻⁵ NAC• divides in {div NAC• absolute} and {div-10 NAC• absolute}.",
     ),
     "behind.md": (
-        "- **Put a NAU before the NMU if there are other inputs.** Among ten, the NMU multiplies in {nau-mul-10 "
-        "NMU} of its runs behind a NAU and in {mul-10 NMU} alone, the sNMU in {nau-mul-10 sNMU} and {mul-10 "
-        "sNMU}: a sum leaves an input out by a weight of 0, a product by a factor of 1. With two inputs, both "
-        "needed, it is the other way round: {nau-mul-2 NMU} and {mul-2 NMU}, {nau-mul-2 sNMU} and {mul-2 sNMU}.",
-        "- **Do not divide behind a NAU.** Among ten inputs the NMRU divides in {nau-div-10 NMRU} of its runs and "
-        "in {div-10 NMRU} alone, the modified RealNPU in {nau-div-10 RealNPU (modified)} and {div-10 RealNPU "
-        "(modified)}, the NRU in {nau-div-10 NRU} and {div-10 NRU}; the best, NAC•, in {nau-div-10 NAC•}. With "
-        "two inputs none divides in more than {nau-div-2 NMRU}. A sum that is not yet right may pass 0, where a "
-        "quotient has a pole; that this is the cause was not tested.",
+        "- **Put a NAU before the NMU if there are other inputs.** Among ten, the NMU multiplies in "
+        "{nau-mul-10 NMU} of its runs behind a NAU and in {mul-10 NMU} alone, the sNMU in {nau-mul-10 sNMU} and "
+        "{mul-10 sNMU}: a sum leaves an input out by a weight of 0, a product by a factor of 1. With two "
+        "inputs, both needed, it is the other way round: {nau-mul NMU} and {mul NMU}, {nau-mul sNMU} and "
+        "{mul sNMU}.",
+        "- **Do not divide behind a NAU.** Among ten inputs the NMRU divides in {nau-div-10 NMRU} of its runs "
+        "and in {div-10 NMRU} alone, the modified RealNPU in {nau-div-10 RealNPU (modified)} and "
+        "{div-10 RealNPU (modified)}, the NRU in {nau-div-10 NRU} and {div-10 NRU}; the best, NAC•, in "
+        "{nau-div-10 NAC•}. With two inputs none divides in more than {nau-div NMRU}. A sum that is not yet "
+        "right may pass 0, where a quotient has a pole; that this is the cause was not tested.",
         "- **Squares are products behind a NAU**, which passes the input on twice: the NMU squares one of ten "
         "inputs in {nau-squared-10 NMU} of its runs, the sNMU in {nau-squared-10 sNMU}. RealNPU and NPU, which "
-        "have the exponent, do so in {nau-squared-10 RealNPU} and {nau-squared-10 NPU}, and in {squared-10 "
-        "RealNPU} and {squared-10 NPU} alone.",
-        "- **Solved and exact differ here.** A sum may go half through each of the two hidden values: of the runs "
-        "of a NAU behind a NAU among ten inputs {nau-add-10 NAU} add, and {nau-add-10 NAU exact} are the formula "
-        "once their weights are rounded. The other way round, the NRU divides in {nau-div-2 NRU} of its runs with "
-        "two inputs, and {nau-div-2 NRU exact} are the formula when rounded.",
+        "have the exponent, do so in {nau-squared-10 RealNPU} and {nau-squared-10 NPU}, and in "
+        "{squared-10 RealNPU} and {squared-10 NPU} alone.",
+        "- **Solved and exact differ here.** A sum may go half through each of the two hidden values: of the "
+        "runs of a NAU behind a NAU among ten inputs {nau-add-10 NAU} add, and {nau-add-10 NAU exact} are the "
+        "formula once their weights are rounded. The other way round, the NRU divides in {nau-div NRU} of its "
+        "runs with two inputs, and {nau-div NRU exact} are the formula when rounded.",
         "- **The second-order recipe solves all runs**, here as there: its networks begin with a NAU anyway.",
     ),
 }
@@ -66,10 +67,7 @@ TEXTS = {
 
 def shares(frame: pd.DataFrame) -> dict[str, str]:
     """Return the share of solved runs over all ranges by contest and label, by three rules."""
-    contests = [
-        f"{'nau-' * (CONTESTS[row.contest].paper == 'behind')}{row.operation}-{row.inputs}"
-        for row in frame.drop_duplicates("contest").itertuples()
-    ]
+    contests = [CONTESTS[item].name for item in frame["contest"].unique()]
     found = {}
     rules: dict[Rule, str] = {"epsilon": "", "absolute": " absolute", "exact": " exact"}
     for rule, suffix in rules.items():

@@ -83,14 +83,14 @@ def behind_nau(spec: Spec) -> Spec:
     the iNALU, which pushes all parameters to 20, is left out: it would let no weight of the NAU be 0.
     """
     model, own = spec.model, spec.first_order
-    strength = model.schedule.strength or single_module.RECIPES["NAU"].strength
+    of_nau = single_module.length_of("NAU", spec.task.input_size).ramp(single_module.RECIPES["NAU"].strength)
     rates = (Adam.lr / own.lr, 1.0) if own.lr != Adam.lr else ()
     return dataclasses.replace(
         spec,
         model=dataclasses.replace(
             model,
             layers=(Layer("NAU"), *model.layers),
-            schedule=single_module.length_of(model.name, spec.task.input_size).ramp(strength),
+            schedule=model.schedule if model.schedule.strength else of_nau,
             penalties=tuple(one for one in model.penalties if one.kind != "pull"),
         ),
         optimizer=dataclasses.replace(own, layer_rates=rates),

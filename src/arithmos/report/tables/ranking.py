@@ -15,7 +15,7 @@ from ...judging.runs import of_one_engine, solved
 from ...papers import Experiment
 from ...store import Store
 from .grid import Cell, Grid, to_json
-from .rates import Rate, rates
+from .rates import Rate, grouped, rates
 
 KEYS = ["contest", "operation", "inputs", "model", "label", "at"]
 COLUMNS = [*KEYS, "engine", "runs", *RULES]
@@ -95,11 +95,12 @@ def ranking_grid(frame: pd.DataFrame, rule: Rule = "epsilon") -> Grid:
     """Return the ranking as a table: contests in columns, or the ranges of the only one; the best units first."""
     frame = frame[frame[rule].notna()]
     contests = [*dict.fromkeys(frame["contest"])]
-    kinds = {name.partition(", ")[2] for name in contests}
-    columns: dict[Hashable, str] = {name: name if len(kinds) > 1 else name.partition(", ")[0] for name in contests}
+    groups = grouped(contests)
+    columns: dict[Hashable, str] = dict(zip(contests, contests, strict=True))
     keys, title = frame["contest"], "Share of solved runs over all ranges"
-    if len(kinds) == 1:
-        title += f", {min(kinds)}"
+    if len(groups) == 1:
+        [(group, symbols)] = groups
+        columns, title = dict(zip(contests, symbols, strict=True)), f"{title}, {group}"
     if len(contests) == 1:
         columns, keys = {at: str(at) for at in frame["at"]}, frame["at"]
         title = f"Share of solved runs on {contests[0]}"

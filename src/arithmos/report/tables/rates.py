@@ -131,11 +131,14 @@ def rates_by_experiment(summaries: Mapping[str, pd.DataFrame], experiments: Iter
     shared = cells.groupby("label")["column"].nunique()
     cells = cells[cells["label"].isin(shared.index[shared > 1]) & (cells["n"] > 0)]
     columns: dict[Hashable, str] = {one.name: one.item for one in own if one.name in set(cells["column"])}
-    return dataclasses.replace(rates(cells, columns), groups=_groups(columns.values())) if len(columns) > 1 else None
+    if len(columns) < 2:
+        return None
+    groups = grouped(columns.values())
+    useful = all(name for name, _ in groups) and len(groups) < len(columns)
+    return dataclasses.replace(rates(cells, columns), groups=groups if useful else [])
 
 
-def _groups(titles: Iterable[str]) -> list[tuple[str, list[str]]]:
-    """Return titles such as "+, 2 inputs" in groups by what follows the comma; none if that brings nothing together."""
+def grouped(titles: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """Return titles such as "+, 2 inputs" in groups by what follows the comma, each with what stands before it."""
     parts = [title.partition(", ") for title in titles]
-    groups = [(name, [first for first, _, _ in part]) for name, part in groupby(parts, key=lambda part: part[2])]
-    return groups if all(name for name, _ in groups) and len(groups) < len(parts) else []
+    return [(name, [first for first, _, _ in part]) for name, part in groupby(parts, key=lambda part: part[2])]
