@@ -221,18 +221,20 @@ def test_many_steps_beside_a_plain_loop(device, name):
     np.testing.assert_allclose(found["parameters"], run.flat(), atol=2e-6)
 
 
-def test_a_factor_of_zero_gets_the_product_of_the_others(device):
+@pytest.mark.parametrize("hidden", [2, 5, 14])
+@pytest.mark.parametrize("layout", [{}, dict(tile=64, split=1), dict(tile=32, split=2), dict(tile=32, split=4)])
+def test_a_factor_of_zero_gets_the_product_of_the_others(device, layout, hidden):
     """Inputs of 0 and weights of 1 make factors of exactly zero, in no, one and two places."""
     x = np.ones((60, 5), np.float32) * np.float32(1.5)
     x[:20, 0] = 0
     x[:40, 1] = 0
-    spec = dataclasses.replace(odd(layers("NMU", "NAU")), task=Rows(x, x.sum(axis=1)), hidden_size=2)
+    spec = dataclasses.replace(odd(layers("NMU", "NAU")), task=Rows(x, x.sum(axis=1)), hidden_size=hidden)
     run = Plain(spec, 0)
     with torch.no_grad():
         run.network[0].weight[:, :3] = 1.0
     state = run.state()
     exact = Plain(spec, 0, torch.float64).load(state).advance().state()
-    found = advance(device, spec, 0, state)
+    found = advance(device, spec, 0, state, **layout)
     for name in ARRAYS:
         np.testing.assert_allclose(found[name], exact[name], rtol=1e-5, atol=1e-9, err_msg=name)
 

@@ -4,11 +4,23 @@
 constexpr u32 ALL_LANES = 0xffffffffu;
 constexpr int WARPS = THREADS / 32;
 
+// SPLIT threads of a warp reduce EACH observations at once, GROUP of them beside each other, and go on with one of them,
+// the first OWN threads with the first. In a small network a thread has EACH observations of its own.
+constexpr int GROUP = 32 / SPLIT, OWN = SMALL ? 32 : 32 / EACH;
+constexpr int MINE = SMALL ? EACH : 1, AT_ONCE = SMALL ? 1 : EACH;
+
 __device__ __forceinline__ void sync() {
     if constexpr (WARPS == 1)
         __syncwarp();
     else
         __syncthreads();
+}
+
+// A barrier that tells whether something holds in any thread, if somebody asks.
+template <bool ASKED> __device__ __forceinline__ bool sync_any(bool here) {
+    if constexpr (ASKED) return __syncthreads_or(here);
+    sync();
+    return false;
 }
 
 __device__ __forceinline__ int lane_id() { return WARPS == 1 ? threadIdx.x : threadIdx.x & 31; }
@@ -34,6 +46,26 @@ template <int COUNT, int OFFSET = 16> __device__ __forceinline__ int warp_totals
         const int number = warp_totals<HALF, OFFSET / 2>(values);
         return number < 0 ? -1 : upper ? (number + HALF < COUNT ? number + HALF : -1) : number;
     }
+}
+
+// The total over SHARING threads, each of which has a value for each of the observations that they share: the one of
+// the observation that this thread goes on with.
+template <int SHARING, float (*JOINED)(float, float), int COUNT>
+__device__ __forceinline__ float shared_total(float (&values)[COUNT]) {
+    int offset = 16;
+#pragma unroll
+    for (int half = COUNT / 2; half; half /= 2, offset /= 2) {
+        const bool upper = lane_id() & offset;
+#pragma unroll
+        for (int n = 0; n < half; ++n) {
+            const float a = values[n], b = values[n + half];
+            values[n] = JOINED(upper ? b : a, __shfl_xor_sync(ALL_LANES, upper ? a : b, offset));
+        }
+    }
+#pragma unroll
+    for (; offset >= 32 / SHARING; offset /= 2)
+        values[0] = JOINED(values[0], __shfl_xor_sync(ALL_LANES, values[0], offset));
+    return values[0];
 }
 
 // The total of a value over the block, the same bits in every thread. `scratch` holds one double per warp.

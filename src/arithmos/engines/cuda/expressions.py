@@ -1,5 +1,6 @@
 """Terms of a program as C++: one statement per operation, for one element."""
 
+import math
 import operator
 import struct
 from collections import Counter
@@ -75,10 +76,17 @@ class Statements:
         given: the nodes that are known here.
         sizes: sizes of the axes.
         used: how often nodes are used; a product that is used once becomes part of a fused sum.
+        near_log: form of the logarithm of a number from [1, 4), if training inputs are from [1, 2).
     """
 
-    def __init__(self, given: Given, sizes: Mapping[str, int], used: Mapping[Term, int] | None = None) -> None:
-        self._given, self._sizes, self._used = given, sizes, used or {}
+    def __init__(
+        self,
+        given: Given,
+        sizes: Mapping[str, int],
+        used: Mapping[Term, int] | None = None,
+        near_log: str = "finite_log({0})",
+    ) -> None:
+        self._given, self._sizes, self._used, self._near_log = given, sizes, used or {}, near_log
         self._names: dict[Term, str] = {}
         self.lines: list[str] = []
 
@@ -122,7 +130,8 @@ class Statements:
         if node.op in ("div", "reciprocal") and lower_bound(node.args[-1]) >= SMALLEST:
             return f"divide({args[0] if node.op == 'div' else '1.0f'}, {args[-1]})"
         if node.op == "log" and lower_bound(node.args[0]) >= SMALLEST and _of_inputs(node):
-            return f"finite_log({args[0]})"
+            lower, upper = _bounds(node.args[0])
+            return (self._near_log if lower >= 1 and upper < 4 else "finite_log({0})").format(args[0])
         return _FORMS[node.op].format(*args)
 
     def set(self, target: str, node: Term) -> None:
@@ -148,6 +157,16 @@ class Statements:
 def _of_inputs(node: Term) -> bool:
     """Return whether a node is computed from the inputs and constants alone, so that it is finite."""
     return all(leaf.op in ("const", "input") for leaf in walk([node]) if leaf.leaf)
+
+
+def _bounds(node: Term) -> tuple[float, float]:
+    """Return numbers between which a value is if inputs are from [1, 2)."""
+    args = [_bounds(arg) for arg in node.args]
+    if node.op in ("const", "input"):
+        return (node.data, node.data) if node.op == "const" else (1.0, 2.0)
+    if node.op == "add":
+        return args[0][0] + args[1][0], args[0][1] + args[1][1]
+    return args[0] if node.op == "abs" and args[0][0] >= 0 else (-math.inf, math.inf)
 
 
 def indented(lines: Iterable[str], by: str = "    ") -> list[str]:

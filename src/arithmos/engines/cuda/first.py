@@ -1,6 +1,7 @@
 """The first layer, which has as many inputs as the task: its reductions, and the gradients of its weights, as C++."""
 
 from collections.abc import Callable
+from functools import partial
 
 from ..trace.program import INPUT, ONE, ZERO, Term, lower_bound, reduced, remade, walk
 from .expressions import STARTS, Statements, function, indented, unrolled, uses
@@ -12,6 +13,8 @@ _COUNT = "constexpr int COUNT = OUT - FROM < OUT_TILE ? OUT - FROM : OUT_TILE;"
 
 class _Groups:
     """Values of inputs in groups of four, each a `float4` with lanes c, made once for all outputs."""
+
+    near_log = "finite_log({0})"
 
     def __init__(self, program: NetworkProgram, roots: list[Term]) -> None:
         self.program, self.layer = program, program.first
@@ -57,11 +60,15 @@ class _Groups:
     def group(self, node: Term) -> str:
         """Return lane c of a group that is computed here."""
         if node not in self.names:
-            own = Statements(lambda part: None if part is node else self.known(part), self.layer.sizes, self.used)
+            given = partial(self._below, node)
+            own = Statements(given, self.layer.sizes, self.used, self.near_log)
             value = own.form(node)
             text = f"each([&](int c) {{ {' '.join([*own.lines, f'return {value};'])} }})"
             self.load(node, self.kept(node, text) if node in self.program.planes else text)
         return f"part({self.names[node]}, c)"
+
+    def _below(self, node: Term, part: Term) -> str | None:
+        return None if part is node else self.known(part)
 
     def load(self, node: Term, text: str) -> str:
         """Return lane c of a group that an expression gives."""
@@ -74,6 +81,8 @@ class _Groups:
 class _Forward(_Groups):
     """Reductions of an observation: one loop over its inputs."""
 
+    near_log = "inputs[n].near_log(w, {0})"
+
     def __init__(self, program: NetworkProgram, root: Term) -> None:
         self.reductions = over_inputs(root)
         super().__init__(program, self.reductions)
@@ -81,16 +90,17 @@ class _Forward(_Groups):
 
     def leaf(self, node: Term) -> str | None:
         if node.op == "noise":
-            return self.load(node, f"inputs.template noise<{self.program.planes[node]}>(j, {self.layer.noise(node)})")
+            return self.load(
+                node, f"inputs[n].template noise<{self.program.planes[node]}>(j, {self.layer.noise(node)})"
+            )
         return super().leaf(node)
 
     def stored(self, node: Term) -> str:
-        if "o" in node.axes:
-            return f"part({self.rows.setdefault(node, f'row{len(self.rows)}')}, c)"
-        return self.load(node, f"load4(w + {self.layer.stored[node]} + 4 * j)")
+        name = self.rows.setdefault(node, f"row{len(self.rows)}")
+        return f"part({name}[o], c)" if "o" in node.axes else f"part({name}, c)"
 
     def kept(self, node: Term, computed: str) -> str:
-        return f"inputs.template kept<{self.program.planes[node]}>(j, [&] {{ return {computed}; }})"
+        return f"inputs[n].template kept<{self.program.planes[node]}>(j, [&] {{ return {computed}; }})"
 
     def text(self) -> list[str]:
         """Return the lines of the function."""
@@ -99,31 +109,36 @@ class _Forward(_Groups):
         single = [(k, node) for k, node in enumerate(self.reductions) if "o" not in node.axes]
         loop, once = Statements(self.of_output, sizes, self.used), Statements(self.known, sizes, self.used)
         for k, node in wide:
-            loop.reduce(node.op, f"s{k}[o][c % CHAINS]", node.args[0], there=self._there(node))
+            loop.reduce(node.op, f"s{k}[n][o][c % CHAINS]", node.args[0], there=self._there(node))
         for k, node in single:
-            once.reduce(node.op, f"s{k}[c % CHAINS]", node.args[0], there=self._there(node))
-        reads = [
-            f"const float4 {name} = load4(w + {layer.stored[node]} + (FROM + o) * {layer.stride} + 4 * j);"
-            for node, name in self.rows.items()
+            once.reduce(node.op, f"s{k}[n][c % CHAINS]", node.args[0], there=self._there(node))
+        weights = []
+        for node, name in self.rows.items():
+            if "o" in node.axes:
+                read = f"{name}[o] = load4(w + {layer.stored[node]} + (FROM + o) * {layer.stride} + 4 * j);"
+                weights += [f"float4 {name}[COUNT];", *unrolled("o", "COUNT", [read])]
+            else:
+                weights.append(f"const float4 {name} = load4(w + {layer.stored[node]} + 4 * j);")
+        starts = unrolled("o", "COUNT", unrolled("c", "CHAINS", [f"s{k}[n][o][c] = {STARTS[m.op]};" for k, m in wide]))
+        starts += unrolled("c", "CHAINS", [f"s{k}[n][c] = {STARTS[m.op]};" for k, m in single])
+        each = [
+            "const float4 x = inputs[n](j);",
+            *self.lines,
+            *_if_first(unrolled("c", 4, once.lines)),
+            *unrolled("o", "COUNT", unrolled("c", 4, loop.lines)),
         ]
-        starts = unrolled("o", "COUNT", unrolled("c", "CHAINS", [f"s{k}[o][c] = {STARTS[n.op]};" for k, n in wide]))
-        starts += unrolled("c", "CHAINS", [f"s{k}[c] = {STARTS[n.op]};" for k, n in single])
-        ends = unrolled("o", "COUNT", [f"sums.s{k}[FROM + o] = {_chains(n, f's{k}[o]')};" for k, n in wide])
-        last = [f"sums.s{k} = {_chains(n, f's{k}')};" for k, n in single]
         return [
             _COUNT,
-            *(f"float s{k}[COUNT][CHAINS];" for k, _ in wide),
-            *(f"float s{k}[CHAINS];" for k, _ in single),
-            *starts,
+            *(f"float s{k}[N][COUNT][CHAINS];" for k, _ in wide),
+            *(f"float s{k}[N][CHAINS];" for k, _ in single),
+            *unrolled("n", "N", starts),
             "#pragma unroll UNROLL",
             "for (int j = first; j < COLUMNS; j += STRIDE) {",
-            "    const float4 x = inputs(j);",
-            *indented(self.lines),
-            *indented(_if_first(unrolled("c", 4, once.lines))),
-            *indented(unrolled("o", "COUNT", [*reads, *unrolled("c", 4, loop.lines)])),
+            *indented(weights),
+            *indented(unrolled("n", "N", each)),
             "}",
-            *ends,
-            *_if_first(last),
+            *unrolled("o", "COUNT", [line for k, node in wide for line in _shared(node, f"s{k}", "[o]", "[FROM + o]")]),
+            *_if_first([line for k, node in single for line in _shared(node, f"s{k}")]),
         ]
 
     def _there(self, reduction: Term) -> str:
@@ -173,7 +188,7 @@ class _Backward(_Groups):
         crossed = [node for node in nodes if node.op == "sum" and node.data == "o" and "i" in node.axes]
         loop = Statements(self.of_output, sizes, self.used)
         for k, node in wide:
-            loop.reduce("sum", f"g{k}[o][c]", node.args[0])
+            loop.reduce("sum", f"sums.g{k}[o][c]", node.args[0])
         for number, node in enumerate(crossed):
             loop.reduce("sum", f"crossed{number}[c]", node.args[0])
             self.sums[node] = f"crossed{number}"
@@ -181,7 +196,7 @@ class _Backward(_Groups):
         early = list(self.lines)
         once = Statements(self.known, sizes, self.used)
         for k, node in single:
-            once.reduce("sum", f"g{k}[c]", node.args[0])
+            once.reduce("sum", f"sums.g{k}[c]", node.args[0])
         late = self.lines[len(early) :]
         weights, of_outputs = [], []
         for node, name in self.weights.items():
@@ -197,8 +212,6 @@ class _Backward(_Groups):
         ]
         return [
             _COUNT,
-            *(f"float g{k}[COUNT][4] = {{}};" for k, _ in wide),
-            *(f"float g{k}[4] = {{}};" for k, _ in single),
             *weights,
             *unrolled("o", "COUNT", of_outputs),
             "own.each([&](int b) {",
@@ -210,8 +223,12 @@ class _Backward(_Groups):
             *indented(unrolled("o", "COUNT", [*scans, *unrolled("c", 4, loop.lines)])),
             *indented(_if_first([*late, *unrolled("c", 4, once.lines)])),
             "});",
-            *self._totals(lambda k, place: f"own.total(g{k}, {place})"),
         ]
+
+    def joined(self) -> list[str]:
+        """Return the lines that join the sums of the parts of a batch."""
+        lines = self._totals(lambda k, place: f"own.total(sums.g{k}, {place})")
+        return [_COUNT, "Gradients total;", *lines, "return total;"]
 
     def collection(self) -> list[str]:
         """Return the lines that set the sums of an input to those over all parts of the batch."""
@@ -235,7 +252,7 @@ class _Backward(_Groups):
             own = Statements(self.of_output, self.layer.sizes, self.used)
             own.set(f"{name}[c]", node.args[0])
             scaled = self.rows.setdefault(node, f"scaled{len(self.rows)}")
-            zero = f"row + {self.program.rows[node] + self.layer.sizes['o']} + FROM + o"
+            zero = f"ZEROS && marked(zeros + {self.program.zeros[node]} + FROM + o, b)"
             lines += [
                 f"float {name}[4];",
                 *unrolled("c", 4, own.lines),
@@ -248,8 +265,16 @@ def _if_first(lines: list[str]) -> list[str]:
     return ["if constexpr (FROM == 0) {", *indented(lines), "}"] if lines else []
 
 
-def _chains(node: Term, name: str) -> str:
-    return f"CHAINS == 1 ? {name}[0] : {node.op}_of({name}[0], {name}[CHAINS - 1])"
+def _shared(node: Term, name: str, at: str = "", place: str = "") -> list[str]:
+    """Return the lines that set a sum to that of its chains and of the threads that share observations."""
+    own = f"{name}[n]{at}"
+    chains = f"CHAINS == 1 ? {own}[0] : {node.op}_of({own}[0], {own}[CHAINS - 1])"
+    set_all = unrolled("n", "N", [f"own_{name}[n] = {chains};"])
+    return [
+        f"float own_{name}[N];",
+        *set_all,
+        f"sums[0].{name}{place} = shared_total<STRIDE, {node.op}_of>(own_{name});",
+    ]
 
 
 def neutral(reduction: Term, layer: LayerProgram) -> bool:
@@ -269,13 +294,13 @@ def _finite(node: Term) -> bool:
     return node.op in ("const", "input", "add", "sub", "mul", "neg", "abs", "sign") and all(map(_finite, node.args))
 
 
-def _struct(name: str, nodes: list[Term], count: str, prefix: str) -> list[str]:
+def _struct(name: str, nodes: list[Term], count: str, prefix: str, of_group: str = "") -> list[str]:
     members = [f"{prefix}{k}[{count}]" if "o" in node.axes else f"{prefix}{k}" for k, node in enumerate(nodes)]
-    return [f"struct {name} {{", *(f"    float {member};" for member in members), "};", ""]
+    return [f"struct {name} {{", *(f"    float {member}{of_group};" for member in members), "};", ""]
 
 
 def reduction_functions(program: NetworkProgram, root: Term, kind: str) -> list[str]:
-    """Return the reductions of the first layer: their sums, the loop, and the exchange between threads.
+    """Return the reductions of the first layer: their sums, and the loop.
 
     Args:
         program: the network.
@@ -283,44 +308,30 @@ def reduction_functions(program: NetworkProgram, root: Term, kind: str) -> list[
         kind: "Training" or "Judging", which begins their names.
     """
     made = _Forward(program, root)
-    joins = []
-    for k, node in enumerate(made.reductions):
-        at = f"sums.s{k}[o]" if "o" in node.axes else f"sums.s{k}"
-        line = f"{at} = {node.op}_of({at}, __shfl_xor_sync(ALL_LANES, {at}, offset));"
-        joins += unrolled("o", "OUT", [line]) if "o" in node.axes else [line]
-    head = "for (int offset = 32 / SPLIT; offset < 32; offset *= 2) {"
     sums = f"{kind}Sums"
     return [
         *_struct(sums, made.reductions, "OUT", "s"),
         *function(
-            f"void reduce(const float* w, const float* p, int first, const Inputs& inputs, {sums}& sums)",
+            f"void reduce(const float* w, const float* p, int first, const Inputs (&inputs)[N], {sums} (&sums)[1])",
             made.text(),
-            template="int FROM, int STRIDE, class Inputs",
+            template="int FROM, int STRIDE, class Inputs, int N",
         ),
-        *function(f"void join_split({sums}& sums)", ["#pragma unroll", head, *indented(joins), "}"]),
     ]
 
 
 def input_functions() -> list[str]:
     """Return, in place of reductions, what leaves the inputs of a small network in registers."""
-    loop = [
-        "#pragma unroll",
-        "for (int j = 0; j < COLUMNS; ++j) {",
-        "    const float4 x = inputs(j);",
-        *indented(unrolled("c", 4, ["sums.x[4 * j + c] = part(x, c);"])),
-        "}",
-    ]
+    loop = unrolled("c", 4, ["sums[n].x[4 * j + c] = part(x, c);"])
     return [
         "struct TrainingSums {",
         "    float x[4 * COLUMNS];",
         "};",
         "",
         *function(
-            "void reduce(const float*, const float*, int, const Inputs& inputs, TrainingSums& sums)",
-            loop,
-            template="int FROM, int STRIDE, class Inputs",
+            "void reduce(const float*, const float*, int, const Inputs (&inputs)[N], TrainingSums (&sums)[N])",
+            unrolled("n", "N", unrolled("j", "COLUMNS", ["const float4 x = inputs[n](j);", *loop])),
+            template="int FROM, int STRIDE, class Inputs, int N",
         ),
-        *function("void join_split(TrainingSums& sums)", []),
         "using JudgingSums = TrainingSums;",
     ]
 
@@ -329,16 +340,21 @@ def gradient_functions(program: NetworkProgram) -> list[str]:
     """Return the gradients of the weights of the inputs, and what a product of zero needs."""
     made = _Backward(program)
     signature = (
-        "void gather(const float* w, const float* p, const float* batch, const float* deltas, int j, const Part& own, "
-        "Gradients& total)"
+        "void gather(const float* w, const float* p, const float* batch, const float* deltas, const u32* zeros, int j, "
+        "const Part& own, PartSums& sums)"
     )
-    lines = _struct("Gradients", made.totals, "OUT_TILE", "g")
+    lines = _struct("PartSums", made.totals, "OUT_TILE", "g", "[4]") + _struct(
+        "Gradients", made.totals, "OUT_TILE", "g"
+    )
     for node, place in program.rows.items():
         if node.op == "others":
             lines += _zero_function(program, node, place)
     return [
         *lines,
-        *function(signature, made.text(), template="int FROM, class Part"),
+        *function(signature, made.text(), template="int FROM, bool ZEROS, class Part"),
+        *function(
+            "Gradients join(const Part& own, const PartSums& sums)", made.joined(), template="int FROM, class Part"
+        ),
         *function("void collect(const float* batch, int i, Gradients& total)", made.collection()),
     ]
 

@@ -17,15 +17,21 @@ template <class Draw> struct Drawn {
         return keep(PLACE, j, scaled(Stream(seed, UNIT_STREAM + call, row, step)(j), low, width));
     }
 
+    __device__ __forceinline__ float near_log(const float* w, float a) const {
+        if constexpr (LOGS) return ::near_log(log_table(w), a);
+        return finite_log(a);
+    }
+
     __device__ __forceinline__ float4 keep(int place, int j, const float4& x) const {
         *reinterpret_cast<float4*>(at + place * PLANE + 4 * j) = x;
         return x;
     }
 };
 
-template <class Draw> __device__ __forceinline__ Drawn<Draw> drawn(Draw draw, float* at, u32 seed, u32 row, u32 step) {
-    return {draw, at, seed, row, step};
-}
+// Of the observations that a thread reduces at once.
+template <class Input> struct Inputs {
+    Input of[AT_ONCE];
+};
 
 // Read again from shared memory.
 struct Kept {
@@ -36,6 +42,8 @@ struct Kept {
     template <int PLACE, class Compute> __device__ __forceinline__ float4 kept(int j, Compute) const { return read(PLACE, j); }
 
     template <int PLACE> __device__ __forceinline__ float4 noise(int j, u32, float, float) const { return read(PLACE, j); }
+
+    __device__ __forceinline__ float near_log(const float*, float a) const { return finite_log(a); }
 
     __device__ __forceinline__ float4 read(int place, int j) const {
         return load4(at + place * PLANE + 4 * j);
@@ -50,6 +58,8 @@ struct Fixed {
     __device__ __forceinline__ float4 operator()(int j) const { return inputs[(i64)j * rows + row]; }
 
     template <int, class Compute> __device__ __forceinline__ float4 kept(int, Compute compute) const { return compute(); }
+
+    __device__ __forceinline__ float near_log(const float*, float a) const { return finite_log(a); }
 };
 
 // Reductions for the outputs from FROM on, a tile of outputs at a time.

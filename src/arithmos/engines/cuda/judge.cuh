@@ -7,10 +7,11 @@ __device__ __noinline__ float mean_squared_error(const float4* inputs, const flo
     const Shared s = share(memory);
     double total = 0.0;
     for (int row = threadIdx.x; row < rows; row += THREADS) {
-        JudgingSums sums;
+        JudgingSums sums[1];
         float y[OUTPUTS];
-        reduce_rest<0, 1>(s.weights, s.parameters, 0, Fixed{inputs, rows, row}, sums);
-        judge_observation(sums, s.weights, s.parameters, y);
+        const Fixed observation[1] = {{inputs, rows, row}};
+        reduce_rest<0, 1>(s.weights, s.parameters, 0, observation, sums);
+        judge_observation(sums[0], s.weights, s.parameters, y);
 #pragma unroll
         for (int o = 0; o < OUTPUTS; ++o) {
             const double error = y[o] - targets[(i64)row * OUTPUTS + o];

@@ -34,9 +34,10 @@ __device__ __forceinline__ double operate(double a, double b) {
     return OPERATION == MUL ? a * b : OPERATION == DIV ? a / b : OPERATION == ADD ? a + b : a - b;
 }
 
-// The operation on the subset sums of an observation; the SPLIT threads of it share the work.
+// The operation on the subset sums of an observation; SHARING threads of it share the work.
 __device__ __forceinline__ float arithmetic_target(const float* x, const int (&begin)[SUBSETS], int split) {
     using Inputs = Adding<bits_suffice()>;
+    constexpr int SHARING = OWN / GROUP;
     constexpr int OPERANDS = OPERATION == ROOT || OPERATION == SQUARED || OPERATION == RECIPROCAL ? 1 : SUBSETS;
     double target = 0.0;
 #pragma unroll
@@ -50,21 +51,21 @@ __device__ __forceinline__ float arithmetic_target(const float* x, const int (&b
         const int before = begin[k] % 4;  // inputs of the first group that do not count
         const float* from = x + (begin[k] - before);
 #pragma unroll
-        for (int p = 0; p < length + 3 && p < 4 * COLUMNS; p += 4 * SPLIT) {
+        for (int p = 0; p < length + 3 && p < 4 * COLUMNS; p += 4 * SHARING) {
             const int at = p + 4 * split;
-            if (p + 4 * SPLIT > length && at >= before + length) break;
+            if (p + 4 * SHARING > length && at >= before + length) break;
             const float4 four = load4(from + at);
 #pragma unroll
             for (int lane = 0; lane < 4; ++lane) {
                 const int i = at + lane - before;
-                const bool inside = (p > 0 || i >= 0) && (p + 4 * SPLIT <= length || i < length);
+                const bool inside = (p > 0 || i >= 0) && (p + 4 * SHARING <= length || i < length);
                 if (inside) sums[lane] += Inputs::term(part(four, lane));
             }
         }
 #endif
         typename Inputs::Sum joined = (sums[0] + sums[1]) + (sums[2] + sums[3]);
 #pragma unroll
-        for (int offset = 32 / SPLIT; offset < 32; offset *= 2) joined += __shfl_xor_sync(ALL_LANES, joined, offset);
+        for (int offset = GROUP; offset < OWN; offset *= 2) joined += __shfl_xor_sync(ALL_LANES, joined, offset);
         const double sum = Inputs::value(joined, length);
         if (k == 0)
             target = OPERATION == ROOT         ? sqrt(sum)
@@ -77,60 +78,105 @@ __device__ __forceinline__ float arithmetic_target(const float* x, const int (&b
     return (float)target;
 }
 
-// Draws this thread's observations of a tile at step t, takes them through the network and back, and leaves the sums of
-// their terms over the warp.
-__device__ __forceinline__ void first_half(const Settings& c, const Shared& s, const int (&begin)[SUBSETS],
+// An observation's numbers, in groups of four.
+struct Numbers {
+    Stream stream;
+    const Settings* c;
+#if SMALL
+    const Wide* columns;
+#endif
+
+    __device__ __forceinline__ float4 operator()(int j) const {
+#if SMALL
+        const Words words = stream(columns[j]);
+#else
+        const Words words = stream(j);
+#endif
+        return make_float4(number<RANGE>(words.a, c->width, c->low), number<RANGE>(words.b, c->width, c->low),
+                           number<RANGE>(words.c, c->width, c->low), number<RANGE>(words.d, c->width, c->low));
+    }
+};
+
+struct NumbersOfRow {
+    const float4* from;
+
+    __device__ __forceinline__ float4 operator()(int j) const { return from[j]; }
+};
+
+// The place in a tile of the observation n of those that this thread reduces.
+__device__ __forceinline__ int place(int n) { return (warp_id() * EACH + n) * GROUP + lane_id() % GROUP; }
+
+// Inputs of some of those observations, each with what `draw` returns for it.
+template <class Draw>
+__device__ __forceinline__ auto drawn(const Shared& s, u32 seed, u32 t, int tile, int from, Draw draw) {
+    Inputs<Drawn<decltype(draw(0))>> inputs;
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; ++k) {
+        const int b = place(from + k);
+        inputs.of[k] = {draw(from + k), s.batch + b * PITCH, seed, (u32)(tile * TILE + b), t};
+    }
+    return inputs;
+}
+
+__device__ __forceinline__ u32 chosen_row(const Settings& c, u32 seed, u32 row, u32 t) {
+    return wide(Stream(seed, ROWS_STREAM, row, t)(0).a, c.row_count).high;
+}
+
+// Draws observations of a tile at step t, takes them through the network and back, and leaves the sums of their terms
+// over the warp. Returns whether a product over the inputs is 0 for one of the warp.
+//
+// In a small network a thread has its own observations, one after the other. Otherwise SPLIT threads share EACH observations, so that
+// each weight that one reads serves several of them; then the sums are exchanged, and each goes on with one.
+__device__ __forceinline__ bool first_half(const Settings& c, const Shared& s, const int (&begin)[SUBSETS],
                                            const Row (&rows)[EACH], u32 seed, u32 t, int tile, float loss) {
-    constexpr int GROUP = 32 / SPLIT;  // observations of a warp at a time
-    const int split = lane_id() / GROUP;
-    const bool leaves = SPLIT == 1 || split == 0;
+    const int lane = lane_id();
     const Step step(seed, t);
+    const auto row_at = [&](int n) { return SMALL || TILES == 1 ? rows[n] : Row(tile * TILE + place(n), TRAIN_STREAM); };
 #if SMALL
     Wide columns[COLUMNS];  // the same for all observations
 #pragma unroll
     for (int j = 0; j < COLUMNS; ++j) columns[j] = step.column(j);
-#endif
-    TrainingSums sums[EACH];
-    float target[EACH][OUTPUTS], terms[TERMS + 1] = {};
-#pragma unroll
-    for (int n = 0; n < EACH; ++n) {
-        const int b = n * THREADS + warp_id() * GROUP + lane_id() % GROUP;
-        const u32 row = tile * TILE + b;
-        if constexpr (RANGE == ROWS) {
-            const u32 chosen = wide(Stream(seed, ROWS_STREAM, row, t)(0).a, c.row_count).high;
-            const float4* from = c.rows + (i64)chosen * COLUMNS;
-            const auto read = [&](int j) { return from[j]; };
-            reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(read, s.batch + b * PITCH, seed, row, t), sums[n]);
-#pragma unroll
-            for (int o = 0; o < OUTPUTS; ++o) target[n][o] = c.rows_t[(i64)chosen * OUTPUTS + o];
-        } else {
-            const Stream stream(step, SMALL ? rows[n] : Row(row, TRAIN_STREAM));
-            const auto draw = [&](int j) {
-#if SMALL
-                const Words words = stream(columns[j]);
+    const auto numbers = [&](int n) { return Numbers{Stream(step, row_at(n)), &c, columns}; };
 #else
-                const Words words = stream(j);
+    const auto numbers = [&](int n) { return Numbers{Stream(step, row_at(n)), &c}; };
 #endif
-                return make_float4(number<RANGE>(words.a, c.width, c.low), number<RANGE>(words.b, c.width, c.low),
-                                   number<RANGE>(words.c, c.width, c.low), number<RANGE>(words.d, c.width, c.low));
-            };
-            reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(draw, s.batch + b * PITCH, seed, row, t), sums[n]);
-            if constexpr (SPLIT > 1) __syncwarp();
-            target[n][0] = arithmetic_target(s.batch + b * PITCH, begin, split);
-        }
-        reduce_rest<OUT_TILE, SPLIT>(s.weights, s.parameters, split, Kept{s.batch + b * PITCH}, sums[n]);
-        join_split(sums[n]);
-    }
-    bool taken = true;
+    const auto chosen = [&](int n) { return chosen_row(c, seed, tile * TILE + place(n), t); };
+    const auto numbers_of_row = [&](int n) { return NumbersOfRow{c.rows + (i64)chosen(n) * COLUMNS}; };
+
+    TrainingSums sums[MINE][1];
+    bool taken = true, zeros = false;
+    const bool leaves = SMALL || lane % OWN < GROUP;
+    float target[MINE][OUTPUTS], terms[TERMS + 1] = {};
 #pragma unroll
-    for (int n = 0; n < EACH; ++n) {
-        const int b = n * THREADS + warp_id() * GROUP + lane_id() % GROUP;
+    for (int n = 0; n < MINE; ++n) {
+        const int split = lane / GROUP, own = SMALL ? n : lane / OWN;
+        if constexpr (RANGE == ROWS)
+            reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(s, seed, t, tile, n, numbers_of_row).of, sums[n]);
+        else
+            reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(s, seed, t, tile, n, numbers).of, sums[n]);
+#if !SMALL
+        Inputs<Kept> kept;
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) kept.of[k] = {s.batch + place(k) * PITCH};
+        reduce_rest<OUT_TILE, SPLIT>(s.weights, s.parameters, split, kept.of, sums[n]);
+        if constexpr (SPLIT > 1) __syncwarp();
+#endif
+        if constexpr (RANGE == ROWS) {
+#pragma unroll
+            for (int o = 0; o < OUTPUTS; ++o) target[n][o] = c.rows_t[(i64)chosen(own) * OUTPUTS + o];
+        } else {
+            target[n][0] = arithmetic_target(s.batch + place(own) * PITCH, begin, lane % OWN / GROUP);
+        }
+    }
+#pragma unroll
+    for (int n = 0; n < MINE; ++n) {
+        const int b = place(SMALL ? n : lane / OWN);
         const u32 row = tile * TILE + b;
         taken = BATCH % TILE == 0 || row < BATCH;
         const float scale = taken ? 2.0f / ((float)BATCH * OUTPUTS) * loss : 0.0f;
         if (!SMALL || taken)
-            train_observation(sums[n], s.weights, s.parameters, s.batch, target[n], {b, seed, row, t, scale, taken, leaves},
-                              terms, s.deltas);
+            zeros |= train_observation(sums[n][0], s.weights, s.parameters, s.batch, target[n],
+                                       {b, seed, row, t, scale, taken, leaves}, terms, s.deltas, s.zeros);
     }
     const bool counts = SMALL || (taken && leaves);
 
@@ -143,38 +189,58 @@ __device__ __forceinline__ void first_half(const Settings& c, const Shared& s, c
         const int number = warp_totals<COUNT>(some);
         if (number >= 0 && k + number < TERMS) s.partial[warp_id() * TERMS + k + number] = some[0];
     }
+    return zeros;
 }
 
 #if !SMALL
+// Gradients over a part of the batch. Products that are 0 are rare: what they need is not in the way of the others.
+template <int FROM, class Part>
+__device__ __noinline__ PartSums gather_zeros(float* memory, int j, const Part own, PartSums sums) {
+    const Shared s = share(memory);
+    gather<FROM, true>(s.weights, s.parameters, s.batch, s.deltas, s.zeros, j, own, sums);
+    return sums;
+}
+
+template <int FROM, class Part>
+__device__ __forceinline__ void gather_part(const Shared& s, bool zeros, int j, const Part& own, PartSums& sums) {
+    if (ZERO_COUNT > 0 && zeros)
+        sums = gather_zeros<FROM>(s.batch - BATCH_AT, j, own, sums);
+    else
+        gather<FROM, false>(s.weights, s.parameters, s.batch, s.deltas, s.zeros, j, own, sums);
+}
+
 // The second half of an iteration for the outputs from FROM on of a group of inputs whose parts are neighbours.
 template <int FROM>
-__device__ __forceinline__ void second_half(const Shared& s, Owned& owned, int j, int tile, const Strength& at) {
+__device__ __forceinline__ void second_half(const Shared& s, Owned& owned, bool zeros, int j, int tile, const Strength& at) {
     if constexpr (FROM < OUT) {
         constexpr int COUNT = OUT - FROM < OUT_TILE ? OUT - FROM : OUT_TILE;
         const int part = lane_id() % PARTS, i = 4 * j + part;
-        Gradients gradient;
-        gather<FROM>(s.weights, s.parameters, s.batch, s.deltas, j < COLUMNS ? j : COLUMNS - 1, Interleaved{part}, gradient);
+        PartSums sums = {};
+        gather_part<FROM>(s, zeros, j < COLUMNS ? j : COLUMNS - 1, Interleaved{part}, sums);
+        const Gradients gradient = join<FROM>(Interleaved{part}, sums);
         if (part < 4 && i < INPUTS) {
-#pragma unroll
-            for (int n = 0; n < COUNT; ++n) descend_weights(s, owned, FROM + n, n, i, tile, gradient, at);
+            descend_weights<FROM, COUNT>(s, owned, i, tile, gradient, at);
             if constexpr (FROM == 0) descend_input(s, owned, i, tile, gradient, at);
         }
-        second_half<FROM + OUT_TILE>(s, owned, j, tile, at);
+        second_half<FROM + OUT_TILE>(s, owned, zeros, j, tile, at);
     }
 }
 
-// The same for all inputs, whose parts may be anywhere in the block.
-__device__ __forceinline__ void second_half(const Shared& s, Owned& owned, int tile, const Strength& at) {
-    Gradients gradient;
+// The same for all inputs, whose parts may be anywhere in the block, and are joined after the last tile.
+__device__ __forceinline__ void second_half(const Shared& s, Owned& owned, bool zeros, int tile, const Strength& at,
+                                            PartSums& sums) {
     if (threadIdx.x < PARTS * COLUMNS) {
         const int j = threadIdx.x % COLUMNS;
-        gather<0>(s.weights, s.parameters, s.batch, s.deltas, j, Consecutive(s.batch, j, threadIdx.x / COLUMNS), gradient);
+        const Consecutive own(s.batch, j, threadIdx.x / COLUMNS);
+        gather_part<0>(s, zeros, j, own, sums);
+        if (tile == TILES - 1) join<0>(own, sums);
     }
+    if (tile < TILES - 1) return;
     sync();
+    Gradients gradient;
     for (int i = threadIdx.x; i < INPUTS; i += THREADS) {
         collect(s.batch, i, gradient);
-#pragma unroll
-        for (int o = 0; o < OUT; ++o) descend_weights(s, owned, o, o, i, tile, gradient, at);
+        descend_weights<0, OUT>(s, owned, i, tile, gradient, at);
         descend_input(s, owned, i, tile, gradient, at);
         if (INPUTS <= THREADS) break;
     }
@@ -186,10 +252,11 @@ __device__ __noinline__ float judged_gate(float* memory, int tile) {
     const Shared s = share(memory);
     float gates = 0.0f;
     for (int b = threadIdx.x; b < TILE && tile * TILE + b < BATCH; b += THREADS) {
-        JudgingSums sums;
+        JudgingSums sums[1];
         float y[OUTPUTS];
-        reduce_rest<0, 1>(s.weights, s.parameters, 0, Kept{s.batch + b * PITCH}, sums);
-        gates += judge_observation(sums, s.weights, s.parameters, y);
+        const Kept inputs[1] = {{s.batch + b * PITCH}};
+        reduce_rest<0, 1>(s.weights, s.parameters, 0, inputs, sums);
+        gates += judge_observation(sums[0], s.weights, s.parameters, y);
     }
     return gates;
 }
@@ -227,6 +294,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             owned.second[at] = c.second[home + p];
         });
     }
+    const u32 seed = c.seeds[slot];
+    const i64 from = counts[STEP], whole_run = c.iterations + 1;
+    if constexpr (LOGS) {
+        NearLog* table = reinterpret_cast<NearLog*>(base + LOGS_AT);
+        for (int k = threadIdx.x; k < 32; k += THREADS) table[k] = near_log_entry(k);
+    }
     sync();
     prepare(s);
     sync();
@@ -234,8 +307,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     int begin[SUBSETS];
 #pragma unroll
     for (int k = 0; k < SUBSETS; ++k) begin[k] = c.subsets[slot * SUBSETS + k];
-    const u32 seed = c.seeds[slot];
-    const i64 from = counts[STEP], whole_run = c.iterations + 1;
     const u32 count = (u32)(chunk < whole_run - from ? chunk : whole_run - from);
     u32 t = (u32)from, left = count;
     u32 wait = t % c.every == 0 ? 0 : c.every - t % c.every;
@@ -243,11 +314,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     const float loss = SCALED_LOSS ? c.loss_scales[slot] : 1.0f;
     float validation = PENALTIES > 0 ? c.errors[(i64)slot * ERRORS + END_VALIDATION] : 0.0f;
 
-    Row rows[EACH];
-    if constexpr (SMALL) {
+    Row rows[EACH];  // where a thread has the same ones at every step
 #pragma unroll
-        for (int n = 0; n < EACH; ++n) rows[n] = Row(n * THREADS + threadIdx.x, TRAIN_STREAM);
-    }
+    for (int n = 0; n < EACH; ++n) rows[n] = Row(place(n), TRAIN_STREAM);
     for (; left; --left, ++t, --wait) {
         bool improved = false;
         if (wait == 0) {
@@ -266,16 +335,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         Strength at = {{corrections.x, corrections.y, c.gain1, c.beta2, c.gain2, c.epsilon}, lambda_at(c, t)};
         penalize(at, t, validation);
         double gates = 0.0;
+#if !SMALL
+        PartSums sums = {};
+#endif
         for (int tile = 0; tile < TILES; ++tile) {
-            first_half(c, s, begin, rows, seed, t, tile, loss);
-            sync();
+            const bool zeros = sync_any<(ZERO_COUNT > 0)>(first_half(c, s, begin, rows, seed, t, tile, loss));
             if (GATED && improved) gates += block_sum(judged_gate(base, tile), s.scratch);
 #if !SMALL
             if constexpr (SPREAD) {
-                second_half(s, owned, tile, at);
+                second_half(s, owned, zeros, tile, at, sums);
             } else {
                 for (int j = threadIdx.x / PARTS; j - lane_id() / PARTS < COLUMNS; j += THREADS / PARTS) {
-                    second_half<0>(s, owned, j, tile, at);
+                    second_half<0>(s, owned, zeros, j, tile, at);
                     if (COLUMNS * PARTS <= THREADS) break;
                 }
             }

@@ -25,6 +25,29 @@ __device__ __forceinline__ float finite_log(float a) {
     return fmaf((float)exponent, 8.262958294867817e-8f, fmaf(f * f, p, f));  // log(2) / 2^23
 }
 
+// The same for a number from [1, 4) in two thirds of that: the inverse of a number nearby and its logarithm are in a
+// table of one row of shared memory for each octave, so that f is within a sixteenth of 0.
+struct NearLog {
+    float inverse, log;
+};
+
+__device__ __forceinline__ NearLog near_log_entry(int place) {
+    const float low = place < 16 ? 2.0f + place * 0.125f : place * 0.0625f, half = place < 16 ? 0.0625f : 0.03125f;
+    const float inverse = place == 16 ? 1.0f : 1.0f / (low + half);  // of 1 itself, so that logarithms near 0 are exact
+    return {inverse, (float)-log((double)inverse)};
+}
+
+__device__ __forceinline__ float near_log(const NearLog* table, float a) {
+    const u32 offset = ((u32)__float_as_int(a) & 31u << 19) >> 16;  // of the entry, in bytes
+    const NearLog entry = *reinterpret_cast<const NearLog*>(reinterpret_cast<const char*>(table) + offset);
+    const float f = fmaf(a, entry.inverse, -1.0f);
+    float p = 1.884112301e-1f;
+    p = fmaf(p, f, -2.500368111e-1f);
+    p = fmaf(p, f, 3.333432611e-1f);
+    p = fmaf(p, f, -5.000000126e-1f);
+    return fmaf(f * f, p, f) + entry.log;
+}
+
 // Quotient and root to a unit or two in the last place, without the branches of the rounded ones. Numbers below 1e-38
 // count as zero: no divisor that is used here is that small, and no root that matters.
 __device__ __forceinline__ float divide(float a, float b) {
@@ -149,15 +172,11 @@ struct Interleaved {
 };
 
 // Turns four factors of a product into the product of the others, times a gradient: `scaled` is the gradient times the
-// product, to be divided by a factor. It is 0 if a factor is; that factor gets what `zero` points to.
-__device__ __forceinline__ void divide_by_factors(float (&factor)[4], float scaled, const float* zero) {
-    if (scaled != 0.0f) {
+// product, to be divided by a factor. If the product is 0, `scaled` is what a factor gets that is 0 alone.
+__device__ __forceinline__ void divide_by_factors(float (&factor)[4], float scaled, bool zero) {
 #pragma unroll
-        for (int c = 0; c < 4; ++c) factor[c] = divide(scaled, factor[c]);
-    } else {
-#pragma unroll
-        for (int c = 0; c < 4; ++c) factor[c] = factor[c] == 0.0f ? *zero : 0.0f;
-    }
+    for (int c = 0; c < 4; ++c)
+        factor[c] = !zero ? divide(scaled, factor[c]) : factor[c] == 0.0f ? scaled : 0.0f;
 }
 
 // One step of Adam or RMSprop, as a value of one iteration.

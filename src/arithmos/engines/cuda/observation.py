@@ -99,8 +99,11 @@ def _sums(layer: LayerProgram, root: Term) -> dict[Term, str]:
 
 
 def training_function(program: NetworkProgram) -> list[str]:
-    """Return the function that takes an observation forward and back, and leaves rows and terms."""
-    layers, lines = [], ["const int b = at.b;"]
+    """Return the function that takes an observation forward and back, and leaves rows and terms.
+
+    It returns whether a product over the inputs is 0 for an observation of the warp.
+    """
+    layers, lines = [], ["const int b = at.b;", "bool any = false;"]
     arrays = {INPUT: _INPUTS}
     for layer in program.layers:
         own = _sums(layer, layer.unit.training) if layer.wide else {INPUT: arrays[INPUT]}
@@ -139,10 +142,10 @@ def training_function(program: NetworkProgram) -> list[str]:
             seed = f"l{layer.number}_dx"
             lines += [f"float {seed}[{layer.sizes['i']}];", *made.set(f"{seed}[i]", node, "i")]
     signature = (
-        "void train_observation(const TrainingSums& sums, const float* w, const float* p, const float* batch, "
-        "const float (&target)[OUTPUTS], const Observation& at, float* terms, float* deltas)"
+        "bool train_observation(const TrainingSums& sums, const float* w, const float* p, const float* batch, "
+        "const float (&target)[OUTPUTS], const Observation& at, float* terms, float* deltas, u32* zeros)"
     )
-    return function(signature, lines)
+    return function(signature, [*lines, "return any;"])
 
 
 def row_nodes(rows: Iterable[Term]) -> list[Term]:
@@ -157,22 +160,21 @@ def _left(program: NetworkProgram, made: _Registers) -> list[str]:
     """Return what leaves rows for the second half."""
     if not made.layer.wide:
         return []
-    lines = []
+    lines, marks = list[str](), list[str]()
     for node, place in program.rows.items():
         own = Statements(made.given, made.layer.sizes)
         axes = node.axes.strip("bi")
         at = f"deltas + b * ROW_PITCH + {place}{' + o' if axes else ''}"
         if node.op == "others":
             adjoint, product = own.value(node.args[1]), own.value(product_of(node))
-            rest = f"{adjoint} * product_of_others{place}(w, p, batch, b, o)"
-            own.lines += [
-                f"at.leave({at}, {adjoint} * {product});",
-                f"at.leave({at} + OUT, {product} == 0.0f ? {rest} : 0.0f);",
-            ]
+            zero, mark = f"{product} == 0.0f", f"{program.zeros[node]}{' + o' if axes else ''}"
+            rest = f"product_of_others{place}(w, p, batch, b, o)"
+            own.lines.append(f"at.leave({at}, {adjoint} * ({zero} ? {rest} : {product}));")
+            marks += made.over(axes, [f"any |= mark(zeros + {mark}, {zero});"])
         else:
             own.lines.append(f"at.leave({at}, {own.value(node)});")
         lines += made.over(axes, own.lines) or own.lines
-    return ["if (at.leaves) {", *indented(lines), "}"] if lines else []
+    return [*marks, "if (at.leaves) {", *indented(lines), "}"] if lines else []
 
 
 def judging_function(program: NetworkProgram) -> list[str]:

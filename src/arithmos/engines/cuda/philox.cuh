@@ -47,6 +47,8 @@ struct Step {
     u32 seed;
     Wide steps;
 
+    Step() = default;
+
     __device__ __forceinline__ Step(u32 seed, u32 step) : seed(seed), steps(wide(step, M1)) {}
     __device__ __forceinline__ Wide column(u32 column) const { return wide(steps.high ^ seed ^ column, M0); }
 };
@@ -54,6 +56,8 @@ struct Step {
 struct Stream {
     Step step;
     u32 second_key, third_key, third_mix, fourth_mix;
+
+    Stream() = default;
 
     __device__ __forceinline__ Stream(const Step& step, const Row& row) : step(step), second_key(row.second_key) {
         const Wide crossed = wide(row.mixed.high ^ step.steps.low ^ (step.seed + W0), M0);

@@ -189,6 +189,8 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
     threads = 32 if program.small else tile * split
     tiles = -(-spec.batch_size // tile)
     sums = sizes[1] * code.kinds
+    each = tile // 32 if program.small else 1 if sums <= LIGHT else 2
+    sharing = split if program.small else split * each
     # Each part of a tile leaves its sums in the rows of its own observations, if they are enough for them.
     parts, left = threads // columns, sum(sizes[1] if "o" in node.axes else 1 for node in program.first.gathered)
     spread = not program.small and sums <= FEW_SUMS and 1 <= parts <= MOST_PARTS and tile // parts >= left
@@ -197,7 +199,11 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
     whole = sizes[0] <= threads if spread else columns * parts <= threads
     in_registers = whole and 0 < updates.owned_count <= MAX_OWNED
     shared_from = updates.owned_parameters if in_registers else 0
-    summed = updates.places.used if updates.staged else program.sums if tiles > 1 else 0
+    text = code.text()
+    logs = range_kind(spec) == "UNIT" and any("near_log" in line for line in text)
+    # Sums that are kept: all, those of observations, which come last, or none.
+    kept_from = 0 if updates.staged or (tiles > 1 and not spread) else program.gathered if tiles > 1 else program.sums
+    kept = (updates.places.used if updates.staged else program.sums) - kept_from
 
     memory = Allocator()
     at = {
@@ -207,8 +213,10 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
         "PARAMETERS": memory.take(program.parameters + program.constants, 4),
         "FIRST": memory.take(program.parameters - shared_from, 4),
         "SECOND": memory.take(program.parameters - shared_from, 4),
-        "GRADIENTS": memory.take(summed, 4),
+        "GRADIENTS": memory.take(kept, 4),
         "PARTIAL": memory.take(threads // 32 * program.terms, 4),
+        "LOGS": memory.take(64 if logs else 0, 4),
+        "ZEROS": memory.take(threads // 32 * program.zero_count, 4),
         "SCRATCH": memory.take(threads // 32 * 2, 4),
     }
     shared_bytes = -(-memory.used // 4) * 16
@@ -217,14 +225,16 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
     crossed = program.small or any("o" not in node.axes for node in program.first.gathered)
     constants = {
         "INPUTS": sizes[0], "COLUMNS": columns, "OUT": sizes[1], "OUTPUTS": sizes[-1],
-        "BATCH": spec.batch_size, "TILE": tile, "TILES": tiles, "SPLIT": split, "PARTS": parts,
-        "THREADS": threads,
+        "BATCH": spec.batch_size, "TILE": tile, "TILES": tiles, "PARTS": parts, "THREADS": threads,
+        "SPLIT": sharing,
         "ROW_ALIGN": program.row_align, "ROW_PITCH": program.row_pitch,
-        "EACH": tile * split // threads,
+        "EACH": each,
         "RESIDENT": resident, "PARAMETERS": program.parameters, "CONSTANTS": program.constants,
-        "STORED": program.stored, "GATHERED": program.gathered, "TERMS": program.terms,
+        "STORED": program.stored, "GATHERED": program.gathered, "TERMS": program.terms, "KEPT_FROM": kept_from,
+        "ZERO_COUNT": program.zero_count,
         "OWNED": updates.owned_count if in_registers else 0, "SHARED_FROM": shared_from,
-        "UNROLL": 8 if sums <= FEW_SUMS else 2, "GATHER_UNROLL": _divisor(tile // parts) if spread else 4,
+        "UNROLL": 8 if each == 1 else 3 if sums <= FEW_SUMS else 2 if sums <= 32 else 1,
+        "GATHER_UNROLL": _divisor(tile // parts) if spread else 4,
         "CHAINS": 2 if sums <= 16 else 1,  # of an input's sum: one alone is faster, and less exact than torch
         "OUT_TILE": sizes[1] if sums <= FEW_SUMS or crossed else 32 if code.kinds == 1 else 8,
         "OPERATION": operation(spec),
@@ -232,6 +242,7 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
     }  # fmt: skip
     flags = {
         "SPREAD": spread,
+        "LOGS": logs,
         "GATED": program.last.unit.gate is not None,
         "WEIGHED": any(layer.unit.weights is not None for layer in program.layers),
         "STAGED": bool(updates.staged),
@@ -249,7 +260,7 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
         f"__device__ constexpr int subset_length(int k) {{ return {_choose(lengths)}; }}",
         '#include "state.cuh"',
         "",
-        *code.text(),
+        *text,
         '#include "kernel.cu"',
     ]
     return KernelPlan(

@@ -29,6 +29,8 @@ class NetworkProgram:
         stored: elements of stored values that depend on parameters alone.
         sums: number of sums over the batch; `gathered` of them come first.
         rows: values of observations that the second half reads, with their positions in the row of an observation.
+        zeros: products whose factors the second half needs, with their positions among the marks of those that are 0.
+        zero_count: number of these marks of an observation.
         planes: values of observations and inputs that are kept for the second half, with the number of their plane.
     """
 
@@ -41,6 +43,8 @@ class NetworkProgram:
     sums: int = 0
     rows: dict[Term, int] = field(default_factory=dict)
     row_count: int = 0
+    zeros: dict[Term, int] = field(default_factory=dict)
+    zero_count: int = 0
     planes: dict[Term, int] = field(default_factory=dict)
 
     @property
@@ -252,7 +256,7 @@ def _sums(roots: Iterable[Term]) -> list[Term]:
 
 def _between(program: NetworkProgram, *, keep: bool) -> None:
     """Find what the second half needs of the first, and give it places."""
-    first, places = program.first, Allocator()
+    first, places, zeros = program.first, Allocator(), Allocator()
     forward = set(walk([first.unit.training]))
     program.planes[INPUT] = 0
     if program.small:
@@ -263,12 +267,12 @@ def _between(program: NetworkProgram, *, keep: bool) -> None:
     for node in gathering(first, program.planes):
         if "i" not in node.axes or node.op == "others":
             count = first.count(node.axes.strip("bi"))
-            program.rows[node] = places.take(
-                count * (2 if node.op == "others" else 1), program.row_align if count > 1 else 1
-            )
+            program.rows[node] = places.take(count, program.row_align if count > 1 else 1)
+            if node.op == "others":
+                program.zeros[node] = zeros.take(count)
         elif keep and node.axes == "bi" and node.op in EXPENSIVE and node in forward:
             program.planes[node] = len(program.planes)
-    program.row_count = places.used
+    program.row_count, program.zero_count = places.used, zeros.used
 
 
 def gathering(first: LayerProgram, planes: Mapping[Term, int]) -> list[Term]:

@@ -14,13 +14,37 @@ struct Shared {
     float* second;
     float* gradients;   // sums over the tiles of a batch, of weights, then of terms, if they must be kept
     float* partial;     // [warp, TERMS]
+    u32* zeros;         // [warp, ZERO_COUNT] products over the inputs that are 0, a bit for each observation
     double* scratch;    // [warp]
 };
 
 __device__ __forceinline__ Shared share(float* memory) {
-    return {memory + BATCH_AT,  memory + DELTAS_AT,    memory + WEIGHTS_AT, memory + PARAMETERS_AT,
-            memory + FIRST_AT - SHARED_FROM, memory + SECOND_AT - SHARED_FROM,   memory + GRADIENTS_AT, memory + PARTIAL_AT,
+    return {memory + BATCH_AT,
+            memory + DELTAS_AT,
+            memory + WEIGHTS_AT,
+            memory + PARAMETERS_AT,
+            memory + FIRST_AT - SHARED_FROM,
+            memory + SECOND_AT - SHARED_FROM,
+            memory + GRADIENTS_AT - KEPT_FROM,
+            memory + PARTIAL_AT,
+            reinterpret_cast<u32*>(memory + ZEROS_AT),
             reinterpret_cast<double*>(memory + SCRATCH_AT)};
+}
+
+__device__ __forceinline__ const NearLog* log_table(const float* weights) {
+    return reinterpret_cast<const NearLog*>(weights + (LOGS_AT - WEIGHTS_AT));
+}
+
+// Marks of products that are 0: leaves them, and tells whether there are any in the warp; and reads one.
+__device__ __forceinline__ bool mark(u32* marks, bool zero) {
+    const u32 bits = __ballot_sync(ALL_LANES, zero);
+    if (lane_id() == 0) marks[warp_id() * ZERO_COUNT] = bits;
+    return bits;
+}
+
+__device__ __forceinline__ bool marked(const u32* marks, int b) {
+    const int place = b % (GROUP * EACH), lane = place / GROUP * OWN + place % GROUP;
+    return marks[b / (GROUP * EACH) * ZERO_COUNT] >> lane & 1u;
 }
 
 // The thread's observation: position in the tile, position in the batch, and what its gradient is scaled by.
@@ -79,6 +103,13 @@ template <bool KEPT> __device__ __forceinline__ bool whole(const Shared& s, int 
     if (tile > 0) gradient += s.gradients[place];
     s.gradients[place] = gradient;
     return tile == TILES - 1;
+}
+
+// The same of what a thread has gathered, which has all tiles where the parts are joined after the last.
+template <bool KEPT> __device__ __forceinline__ bool all_gathered(const Shared& s, int place, int tile, float& gradient) {
+    if constexpr (!SPREAD) return whole<KEPT>(s, place, tile, gradient);
+    if constexpr (KEPT) s.gradients[place] = gradient;
+    return true;
 }
 
 template <bool KEPT> __device__ __forceinline__ bool term_total(const Shared& s, int term, int tile, float& gradient) {

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from ...spec import Adam, Penalty, RMSprop
 from ..trace import Untraceable
 from ..trace.program import REDUCTIONS, Term, apply, is_number, walk_until
-from .expressions import STARTS, Given, Statements, function, indented, literal, uses
+from .expressions import STARTS, Given, Statements, function, indented, literal, unrolled, uses
 from .layer import Allocator, LayerProgram
 from .program import NetworkProgram
 
@@ -160,33 +160,37 @@ class Updates:
             lines += [*self._each(layer, node.axes, self._weight(layer, node, known)), _BARRIER]
         return lines
 
-    def _steps(self, layer: LayerProgram, axes: str, sums: dict[Term, str], *, owned: bool) -> list[str]:
-        """Return the steps of the parameters of an element, each by its gradient, and the weights after them."""
+    def _steps(
+        self, layer: LayerProgram, axes: str, sums: dict[Term, str], change: str, *, owned: bool
+    ) -> tuple[list[str], list[str], list[str]]:
+        """Return what sets the changes of an element's parameters, what regularizes them, and the steps.
+
+        All changes of a thread are known before its first step, so that its steps, which mostly wait, go side by side.
+
+        Args:
+            layer: the layer.
+            axes: axes of the element.
+            sums: texts of sums over the batch.
+            change: form of the name of the change of a parameter, for its number.
+            owned: whether the thread has the moments in registers.
+        """
         views = [view for view in layer.parameters if view.axes == axes]
-        if not views:
-            return []
 
         def given(node: Term) -> str | None:
             return sums[node] if node in sums else self._raw(layer, node)
 
         roots = [layer.gradients[view] for view in views if view in layer.gradients]
         own, penalty = Statements(given, layer.sizes, uses(roots)), Statements(given, layer.sizes)
-        values, adding = [], []
+        set_all, adding, steps = list[str](), list[str](), list[str]()
         for number, view in enumerate(views):
-            value = own.value(layer.gradients[view]) if view in layer.gradients else "0.0f"
+            name = change.format(number)
+            set_all.append(f"{name} = {own.value(layer.gradients[view]) if view in layer.gradients else '0.0f'};")
             if view in layer.penalties:
-                own.lines.append(f"float gradient{number} = {value};")
-                value = f"gradient{number}"
-                adding.append(f"{value} += {penalty.value(layer.penalties[view])};")
-            values.append(self._adjusted(layer, view, value))
-        if adding:
-            own.lines += ["if (at.lambda > 0.0f) {", *indented([*penalty.lines, *adding]), "}"]
-        lines = own.lines
-        for view, value in zip(views, values, strict=True):
-            home = self._place(view) if owned else ""
-            where = f"s, {'owned, ' if owned else ''}{layer.index(view.data)}, {f'{home}, ' if owned else ''}"
-            lines.append(f"{self._projected(layer, view, f'{where}{value}')};")
-        return [*lines, *self._weighed(layer, axes)]
+                adding.append(f"{name} += {penalty.value(layer.penalties[view])};")
+            home = f"owned, {layer.index(view.data)}, {self._place(view)}" if owned else layer.index(view.data)
+            steps.append(f"{self._projected(layer, view, f's, {home}, {self._adjusted(layer, view, name)}')};")
+        steps += self._weighed(layer, axes) if views else []
+        return [*own.lines, *set_all], [*penalty.lines, *adding] if adding else [], steps
 
     def _projected(self, layer: LayerProgram, view: Term, arguments: str) -> str:
         bounds = layer.unit.bounds.get(view.data.name)
@@ -214,21 +218,34 @@ class Updates:
         return lines
 
     def _descend(self, axes: str) -> list[str]:
-        """Return the update by what a thread has gathered, of the weights of an output, or of an input alone."""
+        """Return the update by what a thread has gathered, of the weights of outputs, or of an input alone."""
         layer = self.program.first
         totals = [(k, node) for k, node in enumerate(layer.gathered) if node.axes == axes]
         keep = "false" if self._plain(layer) else "true"
-        lines = ["bool done = tile == TILES - 1;"]
+        sums = []
         for k, node in totals:
             source = f"gradient.g{k}[n]" if axes == "oi" else f"gradient.g{k}"
             place = f"{layer.sums[node]} + {layer.flat(axes)}"
-            lines += [f"float g{k} = {source};", f"done = whole<{keep}>(s, {place}, tile, g{k});"]
-        if self._plain(layer):
-            steps = self._steps(layer, axes, {node: f"g{k}" for k, node in totals}, owned=bool(self.owned))
-            lines += ["if (done) {", *indented(steps), "}"] if steps else []
-        name, where = ("descend_weights", "int o, int n, int i") if axes == "oi" else ("descend_input", "int i")
-        arguments = f"const Shared& s, Owned& owned, {where}, int tile, const Gradients& gradient, const Strength& at"
-        return function(f"void {name}({arguments})", lines)
+            sums += [f"float g{k} = {source};", f"done = all_gathered<{keep}>(s, {place}, tile, g{k});"]
+        texts = {node: f"g{k}" for k, node in totals}
+        count = sum(view.axes == axes for view in layer.parameters) if self._plain(layer) else 0
+        parts: tuple[list[str], list[str], list[str]] = ([], [], [])
+        if count:
+            change = "change[n][{}]" if axes == "oi" else "change[0][{}]"
+            parts = self._steps(layer, axes, texts, change, owned=bool(self.owned))
+
+        def each(lines: list[str]) -> list[str]:
+            return unrolled("n", "COUNT", ["const int o = FROM + n;", *lines]) if axes == "oi" and lines else lines
+
+        lines = ["bool done = tile == TILES - 1;"]
+        lines += [f"float change[{'COUNT' if axes == 'oi' else 1}][{count}];"] if count else []
+        lines += each([*sums, *parts[0]])
+        body = ["if (at.lambda > 0.0f) {", *indented(each(parts[1])), "}"] if parts[1] else []
+        body += each(parts[2])
+        lines += ["if (done) {", *indented(body), "}"] if body else []
+        arguments = "const Shared& s, Owned& owned, int i, int tile, const Gradients& gradient, const Strength& at"
+        name, template = ("descend_weights", "int FROM, int COUNT") if axes == "oi" else ("descend_input", "")
+        return function(f"void {name}({arguments})", lines, template=template)
 
     def _terms(self, layer: LayerProgram) -> list[str]:
         """Return the updates by terms of observations: few, so the last threads take them, which have least to do."""
@@ -242,9 +259,12 @@ class Updates:
             for k, node in totals:
                 place = f"{layer.sums[node] - self.program.gathered} + k"
                 body += [f"float g{k};", f"done = term_total<{keep}>(s, {place}, tile, g{k});"]
-            if self._plain(layer):
-                steps = self._steps(layer, axes, {node: f"g{k}" for k, node in totals}, owned=False)
-                body += ["if (done) {", *indented(steps), "}"] if steps else []
+            if self._plain(layer) and any(view.axes == axes for view in layer.parameters):
+                texts = {node: f"g{k}" for k, node in totals}
+                sums, adding, steps = self._steps(layer, axes, texts, "change{}", owned=False)
+                changes = [f"float {line}" if line.startswith("change") else line for line in sums]
+                adding = ["if (at.lambda > 0.0f) {", *indented(adding), "}"] if adding else []
+                body += ["if (done) {", *indented([*changes, *adding, *steps]), "}"]
             if len(body) > 1:
                 lines += self._each(layer, axes, body, last=True)
         return lines

@@ -116,6 +116,16 @@ template <class T> T __shfl_xor_sync(unsigned, T value, int offset) {
     return other;
 }
 
+inline unsigned __ballot_sync(unsigned, int vote) {
+    shim::votes[threadIdx.x] = vote;
+    shim::pause(shim::AT_WARP);
+    unsigned bits = 0;
+    const size_t first = threadIdx.x & ~31u;
+    for (size_t n = first; n < first + 32 && n < shim::fibers.size(); ++n) bits |= (unsigned)(shim::votes[n] != 0) << (n - first);
+    shim::pause(shim::AT_WARP);
+    return bits;
+}
+
 inline int __syncthreads_or(int vote) {
     shim::votes[threadIdx.x] = vote;
     shim::pause(shim::AT_BLOCK);
