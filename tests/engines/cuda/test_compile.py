@@ -7,6 +7,7 @@ from tests.engines.cuda.shim import HOPPER, TURING
 from tests.engines.cuda.test_updates import everything
 
 from arithmos.engines.cuda import compile as compiler
+from arithmos.engines.cuda.plan import _unrolled as unrolled
 from arithmos.engines.cuda.plan import make_plan
 from arithmos.engines.weights import are_effective
 from arithmos.papers import EXPERIMENTS
@@ -65,6 +66,17 @@ def test_the_size_decides_on_the_layout():
     heavy = make_plan(dataclasses.replace(with_inputs(100), hidden_size=32), HOPPER)
     assert (heavy.threads, heavy.resident) == (256, 1)
     assert make_plan(dataclasses.replace(with_inputs(4), batch_size=129), HOPPER).threads > 32
+
+
+@pytest.mark.parametrize("sharing", [1, 2, 4, 8])
+def test_threads_that_share_observations_leave_no_step_to_one_alone(sharing):
+    """With 63 groups for four threads, loops of eight groups would take a warp 23 steps instead of 16."""
+    for columns in range(sharing, 100):
+        ways = unrolled(columns, sharing, 8)
+        lengths = {columns // sharing, -(-columns // sharing)}
+        steps = ways * max(length // ways for length in lengths) + max(length % ways for length in lengths)
+        assert steps == -(-columns // sharing)
+    assert [unrolled(25, 1, 8), unrolled(7, 1, 8), unrolled(75, 4, 8)] == [8, 7, 6]
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

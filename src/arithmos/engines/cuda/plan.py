@@ -233,7 +233,7 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
         "STORED": program.stored, "GATHERED": program.gathered, "TERMS": program.terms, "KEPT_FROM": kept_from,
         "ZERO_COUNT": program.zero_count,
         "OWNED": updates.owned_count if in_registers else 0, "SHARED_FROM": shared_from,
-        "UNROLL": 8 if each == 1 else 3 if sums <= FEW_SUMS else 2 if sums <= 32 else 1,
+        "UNROLL": _unrolled(columns, sharing, 8 if each == 1 else 3 if sums <= FEW_SUMS else 2 if sums <= 32 else 1),
         "GATHER_UNROLL": _divisor(tile // parts) if spread else 4,
         "CHAINS": 2 if sums <= 16 else 1,  # of an input's sum: one alone is faster, and less exact than torch
         "OUT_TILE": sizes[1] if sums <= FEW_SUMS or crossed else 32 if code.kinds == 1 else 8,
@@ -280,6 +280,22 @@ def _cost(spec: Spec, code: _Code) -> float:
     nodes = [node for node in walk([code.program.first.unit.training]) if {"b", "i"} <= {*node.axes} and node.args]
     work = sum((40 if node.op in EXPENSIVE else 2) * (spec.sizes[1] if "o" in node.axes else 1) for node in nodes)
     return spec.batch_size * spec.sizes[0] * (16.0 + work)
+
+
+def _unrolled(columns: int, sharing: int, most: int) -> int:
+    """Return how many groups of inputs a thread reduces at a time, up to the most.
+
+    The threads that share observations have `columns / sharing` groups, rounded up or down; the rest that a number
+    leaves is reduced one by one. A warp goes through the loops of its longest threads, and a round costs about half as
+    much as a group.
+    """
+    lengths = {columns // sharing, -(-columns // sharing)}
+
+    def cost(ways: int) -> int:
+        rounds, rest = (max(divmod(length, ways)[k] for length in lengths) for k in (0, 1))
+        return 2 * (ways * rounds + rest) + rounds + rest
+
+    return min(range(most, 0, -1), key=cost)
 
 
 def _divisor(length: int) -> int:
