@@ -1,13 +1,13 @@
 """Time the cuda engine and the compiled torch engine on what has a target, then on all models and sizes, run the tests
 that need a GPU, and estimate the whole campaign.
 
-    python benchmarks/cuda_engine.py [--out FOLDER] [--minutes 9.5] [--host]
+    python benchmarks/cuda_engine.py [--out FOLDER] [--minutes 9.5] [--only TEXT,…] [--host]
 
 One process on one GPU. A rate is iterations per second, summed over all runs in flight, with evaluation every 1000
 iterations, for twice as many runs as the GPU holds at a time, as the engine keeps them. Compilation and warm-up are not
 timed. Sections come in the order of their weight; what has not begun when the time is over is left out, and the tests
-are given what is left. The files are written after every section. `--host` only plans and compiles what would be timed,
-on a machine without a GPU.
+are given what is left; `--only` chooses sections by texts in their titles. The files are written after every section.
+`--host` only plans and compiles what would be timed, on a machine without a GPU.
 """
 
 import argparse
@@ -37,9 +37,8 @@ from arithmos.papers import EXPERIMENTS
 from arithmos.spec import MODELS, Spec
 from arithmos.tasks import Arithmetic, Rows
 
-for task in (Arithmetic, Rows):
-    # Simulating the true ones would take longer than all timings.
-    task.thresholds = lambda self: dict.fromkeys(self.criteria, 0.1)
+# Simulating the true thresholds would take longer than all timings.
+Arithmetic.thresholds = lambda self: dict.fromkeys(self.criteria, 0.1)
 
 DEFAULT = Spec(task=Arithmetic(operation="mul"), model=MODELS["NMU"])
 SECONDS = 0.6
@@ -228,6 +227,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     parser.add_argument("--minutes", type=float, default=9.5, help="Time after which no section begins.")
+    parser.add_argument("--only", default="", help="Texts of which a section's title has one, separated by commas.")
     parser.add_argument("--host", action="store_true", help="Plan and compile what has a target, without a GPU.")
     arguments = parser.parse_args()
     end = time.monotonic() + 60 * arguments.minutes
@@ -253,6 +253,8 @@ def main():
     parts, data = [f"# The cuda engine\n\n{machine}\n"], {"machine": machine}
 
     def section(title, make):
+        if not any(text in title for text in arguments.only.split(",")):
+            return
         if time.monotonic() > end:
             print(f"{title}: left out, the time is over", flush=True)
             return
@@ -306,10 +308,9 @@ def main():
         return rows
 
     def hidden():
+        sizes = {"NMU": (2, 4, 7, 10, 16, 32, 64), "NALU": (2, 4, 7, 10, 16, 32)}  # that fit into shared memory
         specs = [
-            dataclasses.replace(DEFAULT, model=MODELS[name], hidden_size=h)
-            for name in ("NMU", "NALU")
-            for h in (2, 4, 7, 10, 16, 32, 64)
+            dataclasses.replace(DEFAULT, model=MODELS[name], hidden_size=h) for name, own in sizes.items() for h in own
         ]
         bench.compile(specs)
         return [shown({"model": s.model.name, "hidden": s.hidden_size}, bench.rate(s, seconds=0.3)) for s in specs]
