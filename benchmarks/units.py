@@ -2,7 +2,8 @@
 
 Both sides run in this process, pinned to one core, alternately; results are medians of several repetitions, in
 processor time, which other processes disturb least. Every number is microseconds per iteration of one run (100 inputs,
-2 hidden units, batch 128), including its share of the evaluation every 1000 iterations. Compilation is not timed.
+2 hidden units, batch 128), including its share of the evaluation every 1000 iterations. Compilation is not timed. Rates
+on a GPU are those of `cuda.md`. Single steps are compared with torch, by the loop that the tests have.
 
     python benchmarks/units.py [--quick] [--write]
 
@@ -11,22 +12,30 @@ processor time, which other processes disturb least. Every number is microsecond
 
 import argparse
 import os
+import re
 import statistics
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import machine
+import numpy as np
 import torch
 
 from arithmos.engines import Engines
 from arithmos.engines.contract import Control
+from arithmos.engines.cpu.run import RunState
+from arithmos.engines.states import ARRAYS
 from arithmos.engines.torch import _Stack
 from arithmos.spec import Layer, Model, Spec
 from arithmos.tasks import Arithmetic
 from engines import Lean, compare, seconds
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+from tests.plain import Plain  # noqa: E402
+
 UNITS = {
     "DividingNMU of `examples/own_unit.py`": f"{HERE.parent / 'examples' / 'own_unit.py'}:DividingNMU",
     "iNALU": "INALU",
@@ -38,6 +47,9 @@ UNITS = {
     "two matrices and a sigmoid gate": f"{HERE / 'strangers.py'}:GatedPair",
     "MLP with one hidden layer": f"{HERE / 'strangers.py'}:MLP",
 }
+STATES = 50
+"""States from which a step is compared."""
+
 SEEDS = 64
 """Runs of a stack of the torch engine."""
 
@@ -79,7 +91,34 @@ def row(name: str, unit: str, turns: int, thousands: int) -> list[str]:
         took = [seconds(lambda: lean.train(200)) / 200 for _ in range(turns)]
         theirs = 1e6 * statistics.median(took)
         ours = stack(spec, 20, turns)[1]
-    return [name, engine.name, f"{theirs:.0f}", f"{ours:.1f}", f"{theirs / ours:.0f}"]
+    names, err = ("torch", "–") if engine.name == "torch" else ("cpu, cuda", error(spec))
+    return [name, names, f"{theirs:.0f}", f"{ours:.1f}", f"{theirs / ours:.0f}", on_gpu(name), err]
+
+
+def on_gpu(name: str) -> str:
+    """Return the rate of a unit in the tables of `cuda.md`."""
+    label = "MLP behind a NAU" if name.startswith("MLP") else name
+    cells = re.search(rf"^\| {re.escape(label)} \|(.*)", (HERE / "cuda.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert cells, f"{label} is not in cuda.md"
+    return cells[1].split("|")[1].strip()
+
+
+def error(spec: Spec) -> str:
+    """Return the error of a step of the cpu engine, as a multiple of float32 torch's: the largest of the arrays."""
+    run, plain, exact = Plain(spec, 3), Plain(spec, 3), Plain(spec, 3, torch.float64)
+    engine = RunState(spec, 3, Control())
+    squares = np.zeros((2, len(ARRAYS)))
+    for _ in range(STATES):
+        state = run.state()
+        right, usual = (other.load(state).advance().state() for other in (exact, plain))
+        for name in ARRAYS:
+            getattr(engine, name)[:] = state[name]
+        engine.step = int(state["step"])
+        engine.train(engine.step + 1)
+        for own, found in zip(squares, (engine.state(), usual), strict=True):
+            own += [np.square(found[name] - right[name]).sum() for name in ARRAYS]
+        run.advance()
+    return f"{np.sqrt(squares[0] / squares[1]).max():.2f}"
 
 
 def main() -> None:
@@ -109,15 +148,17 @@ def main() -> None:
         "Each unit behind a NAU on the default problem, on the engine that runs it on this machine. Microseconds of "
         "processor time per iteration of one run on one core, including evaluation; torch is a lean eager loop in the "
         f"same process. The torch engine's iterations are compiled, in a stack of {SEEDS} runs, without evaluation.",
-        machine.table(["unit", "engine", "torch", "engine's µs", "times faster"], rows),
-        "`tests/agreement/test_steps.py::test_one_step_of_strangers_units` compares one step of each with torch in "
-        "float64 on the cpu engine; `test_one_step_of_newer_units` and `test_one_step_of_strangers_units` in "
-        "`tests/engines/cuda/test_agreement.py` compare the kernels of the cuda engine, on a processor. No GPU was "
-        "measured.",
+        machine.table(
+            ["unit", "engines", "torch", "engine's µs", "times faster", "H200, M it/s", "error, times torch's"], rows
+        ),
+        "Rates on the H200 are those of `cuda.md`; that of the MLP is the torch engine's with 1,024 runs. The error is "
+        f"that of one step of the cpu engine from {STATES} states, against the step in float64, divided by that of "
+        "float32 torch, the largest of those in the parameters and their moments. `test_one_step_of_newer_units` and "
+        "`test_one_step_of_strangers_units` in `tests/engines/cuda/test_agreement.py` allow the cuda engine twice "
+        "torch's error, and pass on the H200.",
         f"The MLP on the torch engine, {SEEDS} runs side by side, microseconds per iteration of one run:",
         machine.table(STACKS, stacks),
-        "Other processes used the machine, so elapsed time, and with two threads processor time too, in which threads "
-        "wait for each other, are those of a busy machine.",
+        "With two threads, processor time has that in which they wait for each other.",
     ]
     text = "\n\n".join(sections) + "\n"
     print(text)
