@@ -78,20 +78,14 @@ __device__ __forceinline__ float arithmetic_target(const float* x, const int (&b
     return (float)target;
 }
 
-// An observation's numbers, in groups of four.
+// An observation's numbers, in groups of four. A small network has the first products of columns once for all.
 struct Numbers {
     Stream stream;
     const Settings* c;
-#if SMALL
     const Wide* columns;
-#endif
 
     __device__ __forceinline__ float4 operator()(int j) const {
-#if SMALL
-        const Words words = stream(columns[j]);
-#else
-        const Words words = stream(j);
-#endif
+        const Words words = SMALL ? stream(columns[j]) : stream(j);
         return make_float4(number<RANGE>(words.a, c->width, c->low), number<RANGE>(words.b, c->width, c->low),
                            number<RANGE>(words.c, c->width, c->low), number<RANGE>(words.d, c->width, c->low));
     }
@@ -125,21 +119,19 @@ __device__ __forceinline__ u32 chosen_row(const Settings& c, u32 seed, u32 row, 
 // Draws observations of a tile at step t, takes them through the network and back, and leaves the sums of their terms
 // over the warp. Returns whether a product over the inputs is 0 for one of the warp.
 //
-// In a small network a thread has its own observations, one after the other. Otherwise SPLIT threads share EACH observations, so that
-// each weight that one reads serves several of them; then the sums are exchanged, and each goes on with one.
+// In a small network a thread has its own observations, one after the other. Otherwise SPLIT threads share EACH
+// observations, so that a weight that one reads serves all of them; then they exchange sums, and go on with one each.
 __device__ __forceinline__ bool first_half(const Settings& c, const Shared& s, const int (&begin)[SUBSETS],
                                            const Row (&rows)[EACH], u32 seed, u32 t, int tile, float loss) {
     const int lane = lane_id();
     const Step step(seed, t);
     const auto row_at = [&](int n) { return SMALL || TILES == 1 ? rows[n] : Row(tile * TILE + place(n), TRAIN_STREAM); };
-#if SMALL
-    Wide columns[COLUMNS];  // the same for all observations
+    Wide columns[SMALL ? COLUMNS : 1];
+    if constexpr (SMALL) {
 #pragma unroll
-    for (int j = 0; j < COLUMNS; ++j) columns[j] = step.column(j);
+        for (int j = 0; j < COLUMNS; ++j) columns[j] = step.column(j);
+    }
     const auto numbers = [&](int n) { return Numbers{Stream(step, row_at(n)), &c, columns}; };
-#else
-    const auto numbers = [&](int n) { return Numbers{Stream(step, row_at(n)), &c}; };
-#endif
     const auto chosen = [&](int n) { return chosen_row(c, seed, tile * TILE + place(n), t); };
     const auto numbers_of_row = [&](int n) { return NumbersOfRow{c.rows + (i64)chosen(n) * COLUMNS}; };
 
@@ -154,13 +146,11 @@ __device__ __forceinline__ bool first_half(const Settings& c, const Shared& s, c
             reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(s, seed, t, tile, n, numbers_of_row).of, sums[n]);
         else
             reduce<0, SPLIT>(s.weights, s.parameters, split, drawn(s, seed, t, tile, n, numbers).of, sums[n]);
-#if !SMALL
         Inputs<Kept> kept;
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; ++k) kept.of[k] = {s.batch + place(k) * PITCH};
+        for (int k = 0; k < AT_ONCE; ++k) kept.of[k] = {s.batch + place(n + k) * PITCH};
         reduce_rest<OUT_TILE, SPLIT>(s.weights, s.parameters, split, kept.of, sums[n]);
         if constexpr (SPLIT > 1) __syncwarp();
-#endif
         if constexpr (RANGE == ROWS) {
 #pragma unroll
             for (int o = 0; o < OUTPUTS; ++o) target[n][o] = c.rows_t[(i64)chosen(own) * OUTPUTS + o];
