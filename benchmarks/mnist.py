@@ -4,7 +4,8 @@
 
 One process on one GPU. A rate is training images per second, summed over all runs, including evaluation every fifth
 epoch: `5 · images · runs / (5 · iterations · step + evaluation)`. Compilation and recording of graphs are not timed.
-Results are written as they become available, one JSON line each, and as tables at the end.
+Results are written as they become available, one JSON line each, and as tables at the end. The part `full` takes a
+quarter of an hour; when its time is over, it leaves the states of its runs in the folder, and goes on from there.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from scipy.stats import fisher_exact, mannwhitneyu
 from torch.nn import functional as F
 
 from arithmos.engines import digits
@@ -29,6 +31,7 @@ from arithmos.engines.digits.reader import grouped, read, unfolded
 from arithmos.engines.digits.sequences import pixels
 from arithmos.engines.digits.stack import Stack
 from arithmos.papers import EXPERIMENTS
+from arithmos.store import Store
 
 DEVICE = torch.device("cuda")
 GRAPH = True
@@ -41,6 +44,12 @@ PATHS = {
     "fused ieee": partial(kernels.fused, precision="ieee"),
     "fused tf32": partial(kernels.fused, precision="tf32"),
 }
+DECIDING = ("NMU", "ReferenceMul")
+"""Models that decide on a kind of products."""
+
+SOLVED = 10.0
+"""Validation error of products between the runs that learn them, at most 8, and the others, at least 24."""
+
 ROWS = []
 BEGUN = time.monotonic()
 
@@ -303,7 +312,7 @@ def precision(epochs=4):
     ways = {"float32": (OWN, False), "float32, ieee": ("fused ieee", False), "tf32": ("fused tf32", True)}
     chosen = []
     for spec in models("mul"):
-        if spec.model.name in ("NMU", "ReferenceMul"):
+        if spec.model.name in DECIDING:
             epoch = spec.task.epoch(spec.batch_size)
             short = dataclasses.replace(spec, iterations=epochs * epoch, evaluate_every=epoch)
             chosen += [(short, seed) for seed in range(10)]
@@ -311,11 +320,46 @@ def precision(epochs=4):
         set_tf32(tf32)
         made = Stack(chosen, DEVICE, Control(), convolve=PATHS[path], graph=GRAPH).train()
         set_tf32(False)
-        for model in ("NMU", "ReferenceMul"):
+        for model in DECIDING:
             errors = np.array([run.curve.validation[1:] for run in made if run.spec.model.name == model])
             values = {"median": np.median(errors, axis=0), "lowest": errors.min(axis=0), "highest": errors.max(axis=0)}
             shown = {name: [*map(rounded, value.tolist())] for name, value in values.items()}
             note("precision", model=model, products=products, runs=len(errors), **shown)
+
+
+def full():
+    """Ten runs of two models at full length by TF32, as far as the time allows: they go on with the same folder.
+
+    At their end, their validation errors are compared with those of the float32 runs of `results`.
+    """
+    specs = [next(spec for spec in models("mul") if spec.model.name == name) for name in DECIDING]
+    chosen = [(spec, seed) for spec in specs for seed in range(10)]
+    states, kept = {}, arguments.out / "tf32.npz"
+    control = Control(
+        stopped=lambda: time.monotonic() - BEGUN > arguments.seconds,
+        suspend=lambda spec, seed, state: states.update({f"{spec.id} {seed} {k}": v for k, v in state.items()}),
+    )
+    made = Stack(chosen, DEVICE, control, convolve=PATHS["fused tf32"], graph=GRAPH)
+    if kept.exists():
+        with np.load(kept) as file:
+            found = [{k.split()[2]: file[k] for k in file.files if k.startswith(f"{s.id} {n} ")} for s, n in chosen]
+        made.resume(found)
+    set_tf32(True)
+    runs = made.train()
+    set_tf32(False)
+    if not runs:
+        np.savez(kept, **states)
+        note("full", step=made.step, of=made.spec.iterations, seconds=rounded(made.elapsed_s))
+        return
+    store = Store(Path(__file__).parents[1] / "results")
+    for spec in specs:
+        tf32 = np.sort([run.best_validation for run in runs if run.spec == spec])
+        float32 = np.sort(store.load(specs=[spec])["best_validation"])
+        solved = [int((errors < SOLVED).sum()) for errors in (float32, tf32)]
+        table = [[count, len(errors) - count] for count, errors in zip(solved, (float32, tf32), strict=True)]
+        values = {"float32": [*map(rounded, float32.tolist())], "tf32": [*map(rounded, tf32.tolist())]}
+        tests = {"fisher_p": fisher_exact(table).pvalue, "mann_whitney_p": mannwhitneyu(float32, tf32).pvalue}
+        note("full", model=spec.model.name, solved=solved, **values, **{k: rounded(float(v)) for k, v in tests.items()})
 
 
 def estimate():
@@ -357,7 +401,7 @@ def compiled():
     measure("unfolded, compiled", chosen)
 
 
-PARTS = (agreement, stacks, eager, sums, estimate, repeated, profile, blocks, whole, precision, others, compiled)
+PARTS = (agreement, stacks, eager, sums, estimate, repeated, profile, blocks, whole, precision, full, others, compiled)
 
 
 def table(rows):
