@@ -129,9 +129,8 @@ class Statements:
             return f"{args[0]} * {literal(1 / number)}"
         if node.op in ("div", "reciprocal") and lower_bound(node.args[-1]) >= SMALLEST:
             return f"divide({args[0] if node.op == 'div' else '1.0f'}, {args[-1]})"
-        if node.op == "log" and lower_bound(node.args[0]) >= SMALLEST and _of_inputs(node):
-            lower, upper = _bounds(node.args[0])
-            return (self._near_log if lower >= 1 and upper < 4 else "finite_log({0})").format(args[0])
+        if _is_finite_log(node):
+            return (self._near_log if is_near_log(node) else "finite_log({0})").format(args[0])
         return _FORMS[node.op].format(*args)
 
     def set(self, target: str, node: Term) -> None:
@@ -152,6 +151,18 @@ class Statements:
         else:
             text = JOINS[op].format(target, f"-({self.value(node)})" if sign else self.value(node))
         self.lines.append(f"{target} = {f'{there} ? {text} : {target}' if there else text};")
+
+
+def is_near_log(node: Term) -> bool:
+    """Return whether a node is the logarithm of a number from [1, 4) if inputs are from [1, 2)."""
+    if not _is_finite_log(node):
+        return False
+    lower, upper = _bounds(node.args[0])
+    return lower >= 1 and upper < 4
+
+
+def _is_finite_log(node: Term) -> bool:
+    return node.op == "log" and lower_bound(node.args[0]) >= SMALLEST and _of_inputs(node)
 
 
 def _of_inputs(node: Term) -> bool:

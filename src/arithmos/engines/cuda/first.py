@@ -1,7 +1,6 @@
 """The first layer, which has as many inputs as the task: its reductions, and the gradients of its weights, as C++."""
 
 from collections.abc import Callable
-from functools import partial
 
 from ..trace.program import INPUT, ONE, ZERO, Term, lower_bound, reduced, remade, walk
 from .expressions import STARTS, Statements, function, indented, unrolled, uses
@@ -22,6 +21,7 @@ class _Groups:
         self.shared = {arg for node in walk(roots) if node.axes == "boi" for arg in node.args if arg.axes == "bi"}
         self.lines: list[str] = []
         self.names: dict[Term, str] = {}
+        self.weights: dict[Term, str] = {}
 
     def leaf(self, node: Term) -> str | None:
         """Return a value that is neither an input nor computed from one; None if it is none of these."""
@@ -39,7 +39,20 @@ class _Groups:
 
     def stored(self, node: Term) -> str:
         """Return lane c of a stored weight of the inputs, or of output FROM + o and the inputs."""
-        raise NotImplementedError
+        name = self.weights.setdefault(node, f"weight{len(self.weights)}")
+        return f"part({name}[o], c)" if "o" in node.axes else f"part({name}, c)"
+
+    def reads(self) -> list[str]:
+        """Return the lines that read the stored weights, of all outputs."""
+        lines = []
+        for node, name in self.weights.items():
+            at = f"w + {self.layer.stored[node]}"
+            if "o" in node.axes:
+                read = f"{name}[o] = load4({at} + (FROM + o) * {self.layer.stride} + 4 * j);"
+                lines += [f"float4 {name}[COUNT];", *unrolled("o", "COUNT", [read])]
+            else:
+                lines.append(f"const float4 {name} = load4({at} + 4 * j);")
+        return lines
 
     def kept(self, node: Term, computed: str) -> str:
         """Return the expression of a group that is kept for the second half."""
@@ -60,15 +73,13 @@ class _Groups:
     def group(self, node: Term) -> str:
         """Return lane c of a group that is computed here."""
         if node not in self.names:
-            given = partial(self._below, node)
-            own = Statements(given, self.layer.sizes, self.used, self.near_log)
+            own = Statements(
+                lambda part: None if part is node else self.known(part), self.layer.sizes, self.used, self.near_log
+            )
             value = own.form(node)
             text = f"each([&](int c) {{ {' '.join([*own.lines, f'return {value};'])} }})"
             self.load(node, self.kept(node, text) if node in self.program.planes else text)
         return f"part({self.names[node]}, c)"
-
-    def _below(self, node: Term, part: Term) -> str | None:
-        return None if part is node else self.known(part)
 
     def load(self, node: Term, text: str) -> str:
         """Return lane c of a group that an expression gives."""
@@ -81,12 +92,11 @@ class _Groups:
 class _Forward(_Groups):
     """Reductions of an observation: one loop over its inputs."""
 
-    near_log = "inputs[n].near_log(w, {0})"
+    near_log = "near_log<Inputs>(w, {0})"
 
     def __init__(self, program: NetworkProgram, root: Term) -> None:
         self.reductions = over_inputs(root)
         super().__init__(program, self.reductions)
-        self.rows: dict[Term, str] = {}
 
     def leaf(self, node: Term) -> str | None:
         if node.op == "noise":
@@ -95,16 +105,12 @@ class _Forward(_Groups):
             )
         return super().leaf(node)
 
-    def stored(self, node: Term) -> str:
-        name = self.rows.setdefault(node, f"row{len(self.rows)}")
-        return f"part({name}[o], c)" if "o" in node.axes else f"part({name}, c)"
-
     def kept(self, node: Term, computed: str) -> str:
         return f"inputs[n].template kept<{self.program.planes[node]}>(j, [&] {{ return {computed}; }})"
 
     def text(self) -> list[str]:
         """Return the lines of the function."""
-        layer, sizes = self.layer, self.layer.sizes
+        sizes = self.layer.sizes
         wide = [(k, node) for k, node in enumerate(self.reductions) if "o" in node.axes]
         single = [(k, node) for k, node in enumerate(self.reductions) if "o" not in node.axes]
         loop, once = Statements(self.of_output, sizes, self.used), Statements(self.known, sizes, self.used)
@@ -112,13 +118,6 @@ class _Forward(_Groups):
             loop.reduce(node.op, f"s{k}[n][o][c % CHAINS]", node.args[0], there=self._there(node))
         for k, node in single:
             once.reduce(node.op, f"s{k}[n][c % CHAINS]", node.args[0], there=self._there(node))
-        weights = []
-        for node, name in self.rows.items():
-            if "o" in node.axes:
-                read = f"{name}[o] = load4(w + {layer.stored[node]} + (FROM + o) * {layer.stride} + 4 * j);"
-                weights += [f"float4 {name}[COUNT];", *unrolled("o", "COUNT", [read])]
-            else:
-                weights.append(f"const float4 {name} = load4(w + {layer.stored[node]} + 4 * j);")
         starts = unrolled("o", "COUNT", unrolled("c", "CHAINS", [f"s{k}[n][o][c] = {STARTS[m.op]};" for k, m in wide]))
         starts += unrolled("c", "CHAINS", [f"s{k}[n][c] = {STARTS[m.op]};" for k, m in single])
         each = [
@@ -134,7 +133,7 @@ class _Forward(_Groups):
             *unrolled("n", "N", starts),
             "#pragma unroll UNROLL",
             "for (int j = first; j < COLUMNS; j += STRIDE) {",
-            *indented(weights),
+            *indented(self.reads()),
             *indented(unrolled("n", "N", each)),
             "}",
             *unrolled("o", "COUNT", [line for k, node in wide for line in _shared(node, f"s{k}", "[o]", "[FROM + o]")]),
@@ -154,7 +153,6 @@ class _Backward(_Groups):
         self.totals = program.first.gathered
         super().__init__(program, [node.args[0] for node in self.totals])
         self.rows: dict[Term, str] = {}
-        self.weights: dict[Term, str] = {}
         self.factors: dict[Term, str] = {}
         self.sums: dict[Term, str] = {}
 
@@ -175,10 +173,6 @@ class _Backward(_Groups):
             return f"{self.rows.setdefault(node, f'delta{len(self.rows)}')}[o]"
         return super().of_output(node)
 
-    def stored(self, node: Term) -> str:
-        name = self.weights.setdefault(node, f"weight{len(self.weights)}")
-        return f"part({name}[o], c)" if "o" in node.axes else f"part({name}, c)"
-
     def text(self) -> list[str]:
         """Return the lines of the function."""
         layer, sizes, program = self.layer, self.layer.sizes, self.program
@@ -198,13 +192,6 @@ class _Backward(_Groups):
         for k, node in single:
             once.reduce("sum", f"sums.g{k}[c]", node.args[0])
         late = self.lines[len(early) :]
-        weights, of_outputs = [], []
-        for node, name in self.weights.items():
-            if "o" in node.axes:
-                weights.append(f"float4 {name}[COUNT];")
-                of_outputs.append(f"{name}[o] = load4(w + {layer.stored[node]} + (FROM + o) * {layer.stride} + 4 * j);")
-            else:
-                weights.append(f"const float4 {name} = load4(w + {layer.stored[node]} + 4 * j);")
         rows = [
             line
             for node, name in self.rows.items()
@@ -212,8 +199,7 @@ class _Backward(_Groups):
         ]
         return [
             _COUNT,
-            *weights,
-            *unrolled("o", "COUNT", of_outputs),
+            *self.reads(),
             "own.each([&](int b) {",
             "    const float *at = batch + b * PITCH + 4 * j, *row = deltas + b * ROW_PITCH;",
             "    const float4 x = load4(at);",

@@ -3,6 +3,7 @@
 
 // Drawn for training, and kept in shared memory.
 template <class Draw> struct Drawn {
+    static constexpr bool DRAWN = true;
     Draw draw;
     float* at;
     u32 seed, row, step;
@@ -17,24 +18,15 @@ template <class Draw> struct Drawn {
         return keep(PLACE, j, scaled(Stream(seed, UNIT_STREAM + call, row, step)(j), low, width));
     }
 
-    __device__ __forceinline__ float near_log(const float* w, float a) const {
-        if constexpr (LOGS) return ::near_log(log_table(w), a);
-        return finite_log(a);
-    }
-
     __device__ __forceinline__ float4 keep(int place, int j, const float4& x) const {
         *reinterpret_cast<float4*>(at + place * PLANE + 4 * j) = x;
         return x;
     }
 };
 
-// Of the observations that a thread reduces at once.
-template <class Input> struct Inputs {
-    Input of[AT_ONCE];
-};
-
 // Read again from shared memory.
 struct Kept {
+    static constexpr bool DRAWN = false;
     const float* at;
 
     __device__ __forceinline__ float4 operator()(int j) const { return read(0, j); }
@@ -43,8 +35,6 @@ struct Kept {
 
     template <int PLACE> __device__ __forceinline__ float4 noise(int j, u32, float, float) const { return read(PLACE, j); }
 
-    __device__ __forceinline__ float near_log(const float*, float a) const { return finite_log(a); }
-
     __device__ __forceinline__ float4 read(int place, int j) const {
         return load4(at + place * PLANE + 4 * j);
     }
@@ -52,14 +42,18 @@ struct Kept {
 
 // Of a fixed set.
 struct Fixed {
+    static constexpr bool DRAWN = false;
     const float4* inputs;
     int rows, row;
 
     __device__ __forceinline__ float4 operator()(int j) const { return inputs[(i64)j * rows + row]; }
 
     template <int, class Compute> __device__ __forceinline__ float4 kept(int, Compute compute) const { return compute(); }
+};
 
-    __device__ __forceinline__ float near_log(const float*, float a) const { return finite_log(a); }
+// Of the observations that a thread reduces at once.
+template <class Input> struct Inputs {
+    Input of[AT_ONCE];
 };
 
 // Reductions for the outputs from FROM on, a tile of outputs at a time.

@@ -13,7 +13,7 @@ from ..contract import unit_code
 from ..trace import Untraceable, unit_program
 from ..trace.program import walk
 from ..updates import NORM_EPSILON
-from .expressions import EXPENSIVE, literal
+from .expressions import EXPENSIVE, is_near_log, literal
 from .first import gradient_functions, input_functions, reduction_functions
 from .layer import Allocator
 from .names import declarations
@@ -199,8 +199,8 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
     whole = sizes[0] <= threads if spread else columns * parts <= threads
     in_registers = whole and 0 < updates.owned_count <= MAX_OWNED
     shared_from = updates.owned_parameters if in_registers else 0
-    text = code.text()
-    logs = range_kind(spec) == "UNIT" and any("near_log" in line for line in text)
+    near = range_kind(spec) == "UNIT" and any(map(is_near_log, walk([program.first.unit.training])))
+    logs = near and not program.small
     # Sums that are kept: all, those of observations, which come last, or none.
     kept_from = 0 if updates.staged or (tiles > 1 and not spread) else program.gathered if tiles > 1 else program.sums
     kept = (updates.places.used if updates.staged else program.sums) - kept_from
@@ -260,7 +260,7 @@ def _plan(spec: Spec, limits: Limits, code: _Code, tile: int, split: int) -> Ker
         f"__device__ constexpr int subset_length(int k) {{ return {_choose(lengths)}; }}",
         '#include "state.cuh"',
         "",
-        *text,
+        *code.text(),
         '#include "kernel.cu"',
     ]
     return KernelPlan(

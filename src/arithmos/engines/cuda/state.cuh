@@ -31,8 +31,12 @@ __device__ __forceinline__ Shared share(float* memory) {
             reinterpret_cast<double*>(memory + SCRATCH_AT)};
 }
 
-__device__ __forceinline__ const NearLog* log_table(const float* weights) {
-    return reinterpret_cast<const NearLog*>(weights + (LOGS_AT - WEIGHTS_AT));
+// The logarithm of a number that is from [1, 4) if the inputs are drawn from [1, 2).
+template <class Inputs> __device__ __forceinline__ float near_log(const float* weights, float a) {
+    if constexpr (LOGS && Inputs::DRAWN)
+        return near_log(reinterpret_cast<const NearLog*>(weights + (LOGS_AT - WEIGHTS_AT)), a);
+    else
+        return finite_log(a);
 }
 
 // Marks of products that are 0: leaves them, and tells whether there are any in the warp; and reads one.

@@ -160,37 +160,54 @@ class Updates:
             lines += [*self._each(layer, node.axes, self._weight(layer, node, known)), _BARRIER]
         return lines
 
-    def _steps(
-        self, layer: LayerProgram, axes: str, sums: dict[Term, str], change: str, *, owned: bool
-    ) -> tuple[list[str], list[str], list[str]]:
-        """Return what sets the changes of an element's parameters, what regularizes them, and the steps.
+    def _update(
+        self,
+        layer: LayerProgram,
+        axes: str,
+        totals: dict[Term, str],
+        known: list[str],
+        *,
+        owned: bool = False,
+        outputs: bool = False,
+    ) -> list[str]:
+        """Return the update of the parameters of an element, by sums over the batch.
 
         All changes of a thread are known before its first step, so that its steps, which mostly wait, go side by side.
 
         Args:
             layer: the layer.
             axes: axes of the element.
-            sums: texts of sums over the batch.
-            change: form of the name of the change of a parameter, for its number.
+            totals: texts of the sums.
+            known: lines that set the sums, and `done`: whether they are complete.
             owned: whether the thread has the moments in registers.
+            outputs: whether to update COUNT elements, of the outputs from FROM on.
         """
-        views = [view for view in layer.parameters if view.axes == axes]
+        views = [view for view in layer.parameters if view.axes == axes] if self._plain(layer) else []
 
         def given(node: Term) -> str | None:
-            return sums[node] if node in sums else self._raw(layer, node)
+            return totals[node] if node in totals else self._raw(layer, node)
+
+        def over(lines: list[str]) -> list[str]:
+            return unrolled("n", "COUNT", ["const int o = FROM + n;", *lines]) if outputs and lines else lines
 
         roots = [layer.gradients[view] for view in views if view in layer.gradients]
         own, penalty = Statements(given, layer.sizes, uses(roots)), Statements(given, layer.sizes)
-        set_all, adding, steps = list[str](), list[str](), list[str]()
+        adding, steps = list[str](), list[str]()
         for number, view in enumerate(views):
-            name = change.format(number)
-            set_all.append(f"{name} = {own.value(layer.gradients[view]) if view in layer.gradients else '0.0f'};")
+            change = f"change{'[n]' if outputs else ''}[{number}]"
+            own.lines.append(f"{change} = {own.value(layer.gradients[view]) if view in layer.gradients else '0.0f'};")
             if view in layer.penalties:
-                adding.append(f"{name} += {penalty.value(layer.penalties[view])};")
+                adding.append(f"{change} += {penalty.value(layer.penalties[view])};")
             home = f"owned, {layer.index(view.data)}, {self._place(view)}" if owned else layer.index(view.data)
-            steps.append(f"{self._projected(layer, view, f's, {home}, {self._adjusted(layer, view, name)}')};")
+            steps.append(f"{self._projected(layer, view, f's, {home}, {self._adjusted(layer, view, change)}')};")
         steps += self._weighed(layer, axes) if views else []
-        return [*own.lines, *set_all], [*penalty.lines, *adding] if adding else [], steps
+        regularize = _if("at.lambda > 0.0f", over([*penalty.lines, *adding] if adding else []))
+        return [
+            "bool done = tile == TILES - 1;",
+            *([f"float change{'[COUNT]' if outputs else ''}[{len(views)}];"] if views else []),
+            *over([*known, *_if("done", own.lines)]),
+            *_if("done", [*regularize, *over(steps)]),
+        ]
 
     def _projected(self, layer: LayerProgram, view: Term, arguments: str) -> str:
         bounds = layer.unit.bounds.get(view.data.name)
@@ -228,21 +245,7 @@ class Updates:
             place = f"{layer.sums[node]} + {layer.flat(axes)}"
             sums += [f"float g{k} = {source};", f"done = all_gathered<{keep}>(s, {place}, tile, g{k});"]
         texts = {node: f"g{k}" for k, node in totals}
-        count = sum(view.axes == axes for view in layer.parameters) if self._plain(layer) else 0
-        parts: tuple[list[str], list[str], list[str]] = ([], [], [])
-        if count:
-            change = "change[n][{}]" if axes == "oi" else "change[0][{}]"
-            parts = self._steps(layer, axes, texts, change, owned=bool(self.owned))
-
-        def each(lines: list[str]) -> list[str]:
-            return unrolled("n", "COUNT", ["const int o = FROM + n;", *lines]) if axes == "oi" and lines else lines
-
-        lines = ["bool done = tile == TILES - 1;"]
-        lines += [f"float change[{'COUNT' if axes == 'oi' else 1}][{count}];"] if count else []
-        lines += each([*sums, *parts[0]])
-        body = ["if (at.lambda > 0.0f) {", *indented(each(parts[1])), "}"] if parts[1] else []
-        body += each(parts[2])
-        lines += ["if (done) {", *indented(body), "}"] if body else []
+        lines = self._update(layer, axes, texts, sums, owned=bool(self.owned), outputs=axes == "oi")
         arguments = "const Shared& s, Owned& owned, int i, int tile, const Gradients& gradient, const Strength& at"
         name, template = ("descend_weights", "int FROM, int COUNT") if axes == "oi" else ("descend_input", "")
         return function(f"void {name}({arguments})", lines, template=template)
@@ -255,16 +258,11 @@ class Updates:
             if layer.wide and "i" in axes:
                 continue
             totals = [(k, node) for k, node in enumerate(layer.terms) if node.axes == axes]
-            body = ["bool done = tile == TILES - 1;"]
+            sums = []
             for k, node in totals:
                 place = f"{layer.sums[node] - self.program.gathered} + k"
-                body += [f"float g{k};", f"done = term_total<{keep}>(s, {place}, tile, g{k});"]
-            if self._plain(layer) and any(view.axes == axes for view in layer.parameters):
-                texts = {node: f"g{k}" for k, node in totals}
-                sums, adding, steps = self._steps(layer, axes, texts, "change{}", owned=False)
-                changes = [f"float {line}" if line.startswith("change") else line for line in sums]
-                adding = ["if (at.lambda > 0.0f) {", *indented(adding), "}"] if adding else []
-                body += ["if (done) {", *indented([*changes, *adding, *steps]), "}"]
+                sums += [f"float g{k};", f"done = term_total<{keep}>(s, {place}, tile, g{k});"]
+            body = self._update(layer, axes, {node: f"g{k}" for k, node in totals}, sums)
             if len(body) > 1:
                 lines += self._each(layer, axes, body, last=True)
         return lines
@@ -338,6 +336,10 @@ class Updates:
                 own.lines.append(f"largest = larger(largest, sparsity_error({value}));")
                 lines += self._each(layer, node.axes, own.lines)
         return function("float sparsity_share(const Shared& s)", [*lines, "return largest;"])
+
+
+def _if(condition: str, lines: list[str]) -> list[str]:
+    return [f"if ({condition}) {{", *indented(lines), "}"] if lines else []
 
 
 def _scoped(lines: list[str]) -> list[str]:
