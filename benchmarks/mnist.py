@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from scipy.stats import fisher_exact, mannwhitneyu
+from scipy.stats import mannwhitneyu
 from torch.nn import functional as F
 
 from arithmos.engines import digits
@@ -31,6 +31,7 @@ from arithmos.engines.digits.reader import grouped, read, unfolded
 from arithmos.engines.digits.sequences import pixels
 from arithmos.engines.digits.stack import Stack
 from arithmos.papers import EXPERIMENTS
+from arithmos.statistics import fisher_exact
 from arithmos.store import Store
 
 DEVICE = torch.device("cuda")
@@ -334,32 +335,31 @@ def full():
     """
     specs = [next(spec for spec in models("mul") if spec.model.name == name) for name in DECIDING]
     chosen = [(spec, seed) for spec in specs for seed in range(10)]
-    states, kept = {}, arguments.out / "tf32.npz"
-    control = Control(
-        stopped=lambda: time.monotonic() - BEGUN > arguments.seconds,
-        suspend=lambda spec, seed, state: states.update({f"{spec.id} {seed} {k}": v for k, v in state.items()}),
-    )
-    made = Stack(chosen, DEVICE, control, convolve=PATHS["fused tf32"], graph=GRAPH)
-    if kept.exists():
-        with np.load(kept) as file:
-            found = [{k.split()[2]: file[k] for k in file.files if k.startswith(f"{s.id} {n} ")} for s, n in chosen]
-        made.resume(found)
-    set_tf32(True)
-    runs = made.train()
-    set_tf32(False)
+    store = Store(arguments.out / "tf32")
+    found = [store.resume(spec, seed, "torch") for spec, seed in chosen]
+    with store.writer() as writer:
+        control = Control(
+            stopped=lambda: time.monotonic() - BEGUN > arguments.seconds,
+            suspend=lambda spec, seed, state: writer.suspend(spec, seed, "torch", state),
+        )
+        made = Stack(chosen, DEVICE, control, convolve=PATHS["fused tf32"], graph=GRAPH)
+        if all(found):
+            made.resume(found)
+        set_tf32(True)
+        runs = made.train()
+        set_tf32(False)
     if not runs:
-        np.savez(kept, **states)
         note("full", step=made.step, of=made.spec.iterations, seconds=rounded(made.elapsed_s))
         return
-    store = Store(Path(__file__).parents[1] / "results")
+    results = Store(Path(__file__).parents[1] / "results")
     for spec in specs:
         tf32 = np.sort([run.best_validation for run in runs if run.spec == spec])
-        float32 = np.sort(store.load(specs=[spec])["best_validation"])
+        float32 = np.sort(results.load(specs=[spec])["best_validation"])
         solved = [int((errors < SOLVED).sum()) for errors in (float32, tf32)]
-        table = [[count, len(errors) - count] for count, errors in zip(solved, (float32, tf32), strict=True)]
         values = {"float32": [*map(rounded, float32.tolist())], "tf32": [*map(rounded, tf32.tolist())]}
-        tests = {"fisher_p": fisher_exact(table).pvalue, "mann_whitney_p": mannwhitneyu(float32, tf32).pvalue}
-        note("full", model=spec.model.name, solved=solved, **values, **{k: rounded(float(v)) for k, v in tests.items()})
+        values["fisher_p"] = rounded(fisher_exact(solved[0], len(float32), solved[1], len(tf32)))
+        values["mann_whitney_p"] = rounded(float(mannwhitneyu(float32, tf32).pvalue))
+        note("full", model=spec.model.name, solved=solved, **values)
 
 
 def estimate():

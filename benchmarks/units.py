@@ -20,22 +20,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import machine
-import numpy as np
 import torch
 
 from arithmos.engines import Engines
 from arithmos.engines.contract import Control
-from arithmos.engines.cpu.run import RunState
-from arithmos.engines.states import ARRAYS
 from arithmos.engines.torch import _Stack
 from arithmos.spec import Layer, Model, Spec
 from arithmos.tasks import Arithmetic
 from engines import Lean, compare, seconds
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
-from tests.plain import Plain  # noqa: E402
-
 UNITS = {
     "DividingNMU of `examples/own_unit.py`": f"{HERE.parent / 'examples' / 'own_unit.py'}:DividingNMU",
     "iNALU": "INALU",
@@ -47,9 +41,6 @@ UNITS = {
     "two matrices and a sigmoid gate": f"{HERE / 'strangers.py'}:GatedPair",
     "MLP with one hidden layer": f"{HERE / 'strangers.py'}:MLP",
 }
-STATES = 50
-"""States from which a step is compared."""
-
 SEEDS = 64
 """Runs of a stack of the torch engine."""
 
@@ -105,20 +96,12 @@ def on_gpu(name: str) -> str:
 
 def error(spec: Spec) -> str:
     """Return the error of a step of the cpu engine, as a multiple of float32 torch's: the largest of the arrays."""
-    run, plain, exact = Plain(spec, 3), Plain(spec, 3), Plain(spec, 3, torch.float64)
-    engine = RunState(spec, 3, Control())
-    squares = np.zeros((2, len(ARRAYS)))
-    for _ in range(STATES):
-        state = run.state()
-        right, usual = (other.load(state).advance().state() for other in (exact, plain))
-        for name in ARRAYS:
-            getattr(engine, name)[:] = state[name]
-        engine.step = int(state["step"])
-        engine.train(engine.step + 1)
-        for own, found in zip(squares, (engine.state(), usual), strict=True):
-            own += [np.square(found[name] - right[name]).sum() for name in ARRAYS]
-        run.advance()
-    return f"{np.sqrt(squares[0] / squares[1]).max():.2f}"
+    sys.path.insert(0, str(HERE.parent))
+    from tests.agreement.conftest import STEPPERS
+    from tests.agreement.test_steps import errors
+
+    ours, theirs = errors(STEPPERS["cpu"], spec)
+    return f"{(ours / theirs).max():.2f}"
 
 
 def main() -> None:
@@ -152,8 +135,8 @@ def main() -> None:
             ["unit", "engines", "torch", "engine's µs", "times faster", "H200, M it/s", "error, times torch's"], rows
         ),
         "Rates on the H200 are those of `cuda.md`; that of the MLP is the torch engine's with 1,024 runs. The error is "
-        f"that of one step of the cpu engine from {STATES} states, against the step in float64, divided by that of "
-        "float32 torch, the largest of those in the parameters and their moments. `test_one_step_of_newer_units` and "
+        "that of one step of the cpu engine against the step in float64, over fifty states of a run, divided by "
+        "float32 torch's, the largest of those in the parameters and their moments. `test_one_step_of_newer_units` and "
         "`test_one_step_of_strangers_units` in `tests/engines/cuda/test_agreement.py` allow the cuda engine twice "
         "torch's error, and pass on the H200.",
         f"The MLP on the torch engine, {SEEDS} runs side by side, microseconds per iteration of one run:",
